@@ -66,7 +66,7 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
     assert read(database, again) == [1, 2]
 
 
-def test_who_writes_into_a_partition_is_waited_for(database: Any, console_database: str, connect: Connect) -> None:
+def test_open_transaction_on_a_partition_is_waited_for(database: Any, console_database: str, connect: Connect) -> None:
     """Its lock is of that alone, and its number of all."""
     source, late = audit(database), connect(console_database)
     database.run("create table of_today () inherits (audit)")
@@ -80,9 +80,7 @@ def test_who_writes_into_a_partition_is_waited_for(database: Any, console_databa
 
 
 @pytest.mark.usefixtures("console_database")
-def test_a_prepared_transaction_is_waited_for_though_the_server_was_restarted(
-    restarted: PostgreSQL, connect: Connect
-) -> None:
+def test_prepared_transaction_is_waited_for_across_a_server_restart(restarted: PostgreSQL, connect: Connect) -> None:
     """Then it has no process and another name, and still its row comes when it is committed."""
     database = connect(restarted.dsn())
     source = audit(database)

@@ -20,7 +20,7 @@ def kinds(seen: ObservedHour, **changes: Baseline | None) -> list[str]:
     return [found.kind for found in detector.of_messages(seen, known(**changes))]
 
 
-def test_a_band_is_three_times_as_wide_as_the_quartiles_are_apart_and_at_least_half_of_the_median() -> None:
+def test_band_is_three_quartile_ranges_and_at_least_half_the_median() -> None:
     assert Baseline(90, 100, 130, 8).band(0) == BaselineRange(0, 250)
     assert Baseline(98, 100, 102, 8).band(0) == BaselineRange(50, 150)
     assert Baseline(9, 10, 11, 3).band(20) == BaselineRange(0, 30)
@@ -37,7 +37,7 @@ def test_slower_is_beyond_the_band_and_not_only_late() -> None:
     assert kinds(ObservedHour(200, 0, 900, 900), nearly_all=None) == [], "too few weeks"
 
 
-def test_one_or_two_slow_messages_are_chance() -> None:
+def test_slow_hour_needs_five_slow_messages() -> None:
     assert kinds(ObservedHour(9, 0, p95=9_000, fifth=100)) == []
     assert kinds(ObservedHour(4, 0, p95=9_000, fifth=None)) == []
     assert kinds(ObservedHour(5, 0, p95=9_000, fifth=8_000)) == ["slower"]
@@ -47,7 +47,7 @@ def test_one_or_two_slow_messages_are_chance() -> None:
     ("messages", "failed", "is_unusual"),
     [(5, 4, False), (5, 5, True), (200, 4, False), (200, 5, True), (100_000, 4, False)],
 )
-def test_where_nothing_fails_as_a_rule_five_must(messages: int, failed: int, is_unusual: bool) -> None:
+def test_failures_in_a_failure_free_series_need_five(messages: int, failed: int, is_unusual: bool) -> None:
     assert (kinds(ObservedHour(messages, failed)) == ["failures"]) == is_unusual
 
 
@@ -57,14 +57,14 @@ def test_where_twice_as_many_come_twice_as_many_may_fail() -> None:
     assert kinds(ObservedHour(200, 50), **fails) == ["failures"]
 
 
-def test_where_only_failures_are_read_their_number_tells_and_none_is_no_silence() -> None:
+def test_failures_only_source_is_judged_by_count_and_never_silent() -> None:
     fails = {"messages": BUSY, "failures": BUSY, "failed": ALWAYS}
     assert kinds(ObservedHour(900, 900), **fails) == ["failures"]
     assert kinds(ObservedHour(250, 250), **fails) == []
     assert kinds(ObservedHour(), **fails) == []
 
 
-def test_where_only_failures_were_read_of_late_they_are_judged_by_their_share() -> None:
+def test_recent_failures_only_source_is_judged_by_share() -> None:
     """A quarter of the weeks had successes: that there are none now is silence, and that all fail is as usual."""
     late = {"messages": BUSY, "failures": BUSY, "failed": Baseline(0.5, 1, 1, 8)}
     assert kinds(ObservedHour(900, 900), **late) == []

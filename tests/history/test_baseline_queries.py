@@ -121,7 +121,7 @@ def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: s
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", LORD_HOWE])
-def test_each_hour_is_judged_again_by_which_it_is_compared(settings: Any, zone: str) -> None:
+def test_hours_compared_with_a_changed_hour_are_judged_again(settings: Any, zone: str) -> None:
     """What a late batch changes is asked by the hour before, the rest by the hour after: also where clocks change."""
     settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": zone}
     for begin in (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 9, 27, tzinfo=UTC)):
@@ -150,7 +150,7 @@ def test_a_week_s_last_hour_is_compared_with_the_last_hour_of_weeks() -> None:
     assert messages(last) == Baseline(5, 5, 5, 3)
 
 
-def test_what_batches_bring_later_is_summed_and_judged_again() -> None:
+def test_late_batches_are_summed_and_their_hours_judged_again() -> None:
     """Also the hours that are compared with it; what was recomputed too."""
     for week in range(1, 5):
         finished(NOON - week * WEEK, 100)
@@ -164,7 +164,7 @@ def test_what_batches_bring_later_is_summed_and_judged_again() -> None:
     assert read_up_to(NOON + 93 * timedelta(minutes=1)) == 1
 
 
-def test_an_hour_that_goes_on_is_not_judged_by_what_comes_late_to_the_weeks_before() -> None:
+def test_current_hour_is_not_judged_by_late_rows_of_weeks_before() -> None:
     """Nothing of it is summed yet: it would be called silent."""
     for week in range(1, 5):
         finished(NOON - week * WEEK, 100)
@@ -174,7 +174,7 @@ def test_an_hour_that_goes_on_is_not_judged_by_what_comes_late_to_the_weeks_befo
     assert told() == []
 
 
-def test_whoever_comes_second_leaves_all_of_it_due(console_database: str, connect: Callable[..., Connection]) -> None:
+def test_concurrent_second_run_leaves_everything_due(console_database: str, connect: Callable[..., Connection]) -> None:
     finished(NOON, 100)
     first = connect(console_database)
     with first.raw.transaction():
@@ -216,7 +216,7 @@ def test_a_day_is_summed_with_its_last_hour() -> None:
     assert [day.messages for day in days] == [100]
 
 
-def test_what_was_unusual_is_forgotten_with_its_hours() -> None:
+def test_anomalies_are_forgotten_with_their_hours() -> None:
     finished(NOON, 100)
     about = {"kind": "slower", "endpoint": "Sales", "observed": 9, "median": 1, "low": 0, "high": 2, "weeks": 8}
     for at in (NOON - hourly_totals.KEPT_FOR["hour"], NOON - hourly_totals.KEPT_FOR["hour"] + HOUR):

@@ -64,7 +64,7 @@ def test_a_row_that_is_larger_by_itself_is_a_batch(
 @pytest.mark.parametrize(
     ("bodies", "counted"), [("truncate", 4096), ("keep", BODY_KEPT_MOST), ("hash", 32), ("drop", 0)]
 )
-def test_of_a_body_counts_what_leaves_its_database(
+def test_batch_size_counts_the_part_of_a_body_that_is_read(
     database: Any, archive: HistorySource, settings: Any, bodies: str, counted: int
 ) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_BODIES": bodies}

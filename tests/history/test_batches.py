@@ -179,7 +179,7 @@ def folded_is_the_same() -> None:
     assert kinds.count() == kinds.distinct().count()
 
 
-def test_what_is_cancelled_while_spark_works_ends_and_is_read_later(
+def test_batch_cancelled_while_spark_works_ends_and_is_read_later(
     console_database: str, driver: Callable[..., BatchLoop], history: Path, connect: Callable[[str], Any]
 ) -> None:
     """Spark waits for a lock on the table that it reads: it is at work for certain when the batch is cancelled."""
@@ -211,7 +211,7 @@ def turn(driver: BatchLoop) -> None:
     connections.close_all()
 
 
-def test_what_cannot_be_kept_is_counted_and_stops_nothing(
+def test_rejected_rows_are_counted_and_stop_nothing(
     archived_console: str, driver: Callable[..., BatchLoop], history: Path, connect: Callable[[str], Any]
 ) -> None:
     """Of all that is wrong there is one, and one good message with names that no database takes."""

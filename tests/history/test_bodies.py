@@ -42,7 +42,7 @@ def test_each_setting(
     assert whole(history) == wanted
 
 
-def test_what_is_too_large_to_be_kept_whole_is_cut_and_counted(
+def test_oversized_body_is_truncated_or_rejected_by_setting(
     database: Any, driver: Callable[..., BatchLoop], history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audit_queue(database)

@@ -67,7 +67,7 @@ def watermark(at: datetime) -> int:
 
 
 @pytest.mark.parametrize("grain", ["hour", "day"])
-def test_they_are_what_summing_shows(grain: str) -> None:
+def test_closed_periods_equal_a_sum_of_rollups(grain: str) -> None:
     """Of batches, results, types and nameless ones; a step that only failed, untimed, is one too."""
     chance, step = random.Random(7), STEPS[grain]
     for number in range(60):
@@ -106,7 +106,7 @@ def test_nothing_is_cut_before_history_is_complete() -> None:
     assert watermark(MONDAY + DAY) == 1
 
 
-def test_what_a_batch_adds_is_there_at_once() -> None:
+def test_rows_added_by_a_late_batch_are_shown_at_once() -> None:
     first = day(MONDAY, {100: 1}, endpoint="Sales")
     day(MONDAY + DAY, {100: 1}, endpoint="Sales")
     watermark(MONDAY + 2 * DAY)
@@ -153,7 +153,9 @@ def medians() -> list[int]:
     return [buckets[each.percentiles.p50] for _, each in sorted(timed(endpoint="Sales").items())]
 
 
-def test_who_cuts_waits_for_a_batch_that_counts(console_database: str, connect: Callable[..., Connection]) -> None:
+def test_closing_a_period_waits_for_a_committing_batch(
+    console_database: str, connect: Callable[..., Connection]
+) -> None:
     """Else a day could be cut of what was there before the batch, and stored after it."""
     day(MONDAY, {100: 1}, endpoint="Sales")
     HistorySource.objects.update(watermark=MONDAY + DAY)
@@ -179,7 +181,7 @@ def slowest(**names: str) -> list[queries.SlowMessage]:
     return queries.slowest(asked, MONDAY + 3 * DAY, timedelta(days=7), "critical")
 
 
-def test_the_twenty_slowest_types_are_chosen_by_what_was_cut_and_are_those_that_summing_finds() -> None:
+def test_twenty_slowest_types_from_closed_periods_equal_a_sum() -> None:
     """Of an endpoint by itself nothing is cut of each type, so all is summed there. The last day goes on."""
     chance = random.Random(11)
     for number in range(40):
@@ -218,7 +220,7 @@ def test_whole_days_of_a_window_by_the_hour_are_read_as_days() -> None:
     )
 
 
-def test_the_last_day_of_a_name_is_told_by_what_was_counted_and_by_days_that_are_not() -> None:
+def test_last_day_of_a_name_comes_from_closed_and_open_days() -> None:
     day(MONDAY, {3: 1}, type="Bill", endpoint="Sales")
     day(MONDAY + DAY, {3: 1}, type="Order", endpoint="Sales")
     day(MONDAY + 2 * DAY, {3: 1}, type="Late")

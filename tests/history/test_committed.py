@@ -76,7 +76,7 @@ def wrong(database: Any) -> set[str]:
     return {what for what, each in expected_counts.compared(database).items() if each.wrong}
 
 
-def test_what_history_says_is_what_was_committed(shop: Any) -> None:
+def test_history_equals_the_committed_rows(shop: Any) -> None:
     found = expected_counts.compared(shop)
     assert {what: each.wrong for what, each in found.items()} == {what: [] for what in found}
     assert {what: each.rows for what, each in found.items()} == {
@@ -116,7 +116,7 @@ def test_a_figure_that_is_wrong_is_noticed(change: str, said: set[str], shop: An
     assert wrong(shop) == said
 
 
-def test_so_is_one_of_what_was_rolled_back(shop: Any) -> None:
+def test_row_of_a_rolled_back_transaction_is_noticed(shop: Any) -> None:
     """Noted in the transaction that archives: of another one there is nothing to be counted."""
     shop.run("begin")
     died(shop, AT, result="success")

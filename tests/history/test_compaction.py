@@ -90,7 +90,7 @@ def test_sums_stay_and_rows_go() -> None:
     assert closed_periods.fold() == 0
 
 
-def test_what_comes_later_joins_what_was_folded() -> None:
+def test_later_batches_are_folded_into_the_same_rows() -> None:
     left_by_batches(10)
     seen_by_what_is_usual()
     tasks.fold_figures()
@@ -102,7 +102,7 @@ def test_what_comes_later_joins_what_was_folded() -> None:
     assert rows_a_kind() == {1}
 
 
-def test_what_was_counted_and_cut_of_a_step_stays() -> None:
+def test_folding_keeps_closed_periods() -> None:
     left_by_batches(10)
     HistorySource.objects.update(watermark=MONDAY + timedelta(days=9))
     tasks.cut_trends()
@@ -137,7 +137,7 @@ def test_a_batch_a_minute_leaves_a_row_a_kind() -> None:
     assert (row.messages, row.delivery_buckets, row.delivery_counts) == (60, list(range(60)), [1] * 60)
 
 
-def test_who_folds_waits_for_who_makes_a_day_anew(console_database: str, connect: Callable[..., Connection]) -> None:
+def test_folding_waits_for_a_recompute_of_the_day(console_database: str, connect: Callable[..., Connection]) -> None:
     """Else figures that were taken away would come back, merged."""
     rolled_up(MONDAY, 3, grain="day", batch=batch(aggregated_at=database_clock.now()))
     folding_now = threading.Thread(target=_fold)

@@ -70,7 +70,7 @@ def test_many_are_due_and_two_when_no_more_come(files: Make) -> None:
     assert len(due().files) == MANY
 
 
-def test_one_is_enough_and_full_ones_and_those_of_version_1_stay(files: Make) -> None:
+def test_single_full_or_version_1_files_are_not_compacted(files: Make) -> None:
     files(1)
     files(MANY, bytes=FULL)
     files(MANY, version="v1")
@@ -108,7 +108,7 @@ def test_two_at_once_change_it_once(files: Make) -> None:
     assert [file.path for file in DataFile.objects.all()] == ["v3/table-1/quick.parquet"]
 
 
-def test_what_retention_took_meanwhile_does_not_come_back(files: Make, tmp_path: Path) -> None:
+def test_files_removed_by_retention_abort_their_compaction(files: Make, tmp_path: Path) -> None:
     files(3)
     found = due(many=3)
     compaction = compactions.begin(found)
@@ -130,7 +130,7 @@ def test_a_cancelled_one_changes_nothing_and_rests(files: Make) -> None:
     assert compactions.due(database_clock.now() + REST + timedelta(seconds=5), many=3) is not None
 
 
-def test_what_was_compacted_is_swept_after_its_hour(files: Make, tmp_path: Path) -> None:
+def test_compacted_files_are_swept_after_an_hour(files: Make, tmp_path: Path) -> None:
     """However old the files were: who has just asked the manifest is still reading them."""
     files(3)
     for path in tmp_path.rglob("*"):

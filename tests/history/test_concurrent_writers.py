@@ -58,7 +58,9 @@ class Reader(threading.Thread):
         return True
 
 
-def test_whoever_writes_and_whoever_reads(console_database: str, connect: Callable[[str], Any]) -> None:
+def test_concurrent_writers_and_readers_read_each_row_once(
+    console_database: str, connect: Callable[[str], Any]
+) -> None:
     database = connect(console_database)
     sources(database)
     ended = threading.Event()

@@ -60,9 +60,7 @@ def test_ids_of_what_was_rolled_back_are_those_of_rows_after_a_crash(
     assert set(found + read(queues, archive)) == numbers(queues)
 
 
-def test_what_was_committed_asynchronously_is_read_when_no_crash_can_undo_it(
-    restarted: PostgreSQL, queues: Any, connect: Connect
-) -> None:
+def test_asynchronous_commit_is_read_once_durable(restarted: PostgreSQL, queues: Any, connect: Connect) -> None:
     queues.run("set synchronous_commit = off")
     died(queues)
     (archive,) = sources(queues)
@@ -74,7 +72,7 @@ def test_what_was_committed_asynchronously_is_read_when_no_crash_can_undo_it(
     assert set(found + read(queues, archive)) == numbers(queues)
 
 
-def test_a_number_that_was_committed_asynchronously_is_the_highest_of_a_queue_for_good(
+def test_asynchronous_seq_is_read_once_no_crash_can_reuse_it(
     restarted: PostgreSQL, queues: Any, connect: Connect
 ) -> None:
     queues.run("set synchronous_commit = off")

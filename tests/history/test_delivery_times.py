@@ -79,9 +79,7 @@ def test_batches_of_a_week_are_merged_by_bucket(hold: MinimumTtbr) -> None:
 
 
 @pytest.mark.parametrize("names", [("Loader", "Yard"), ("Yard", "Loader"), ("Yard", "Zoo")])
-def test_of_endpoints_that_share_an_input_queue_all_that_waited_in_it_counts(
-    hold: MinimumTtbr, names: tuple[str, str]
-) -> None:
+def test_waits_of_all_endpoints_sharing_an_input_queue_count(hold: MinimumTtbr, names: tuple[str, str]) -> None:
     for name in names:
         Endpoint.objects.create(name=name, table="warehouse_in")
     Endpoint.objects.create(name="Elsewhere", schema="other", table="warehouse_in")
@@ -93,7 +91,7 @@ def test_of_endpoints_that_share_an_input_queue_all_that_waited_in_it_counts(
     assert (hold.delivery_buckets, hold.delivery_counts) == ([290, 300, 310], [2, 5, 8])
 
 
-def test_what_expired_is_counted_for_as_long(hold: MinimumTtbr) -> None:
+def test_expired_messages_count_for_seven_days(hold: MinimumTtbr) -> None:
     today = database_clock.now().date()
     for days, number in ((0, 3), (6, 4), (7, 100)):
         about = {"queue": hold.queue, "message_type": "Shop.Hold", "day": today - timedelta(days=days)}
@@ -103,7 +101,7 @@ def test_what_expired_is_counted_for_as_long(hold: MinimumTtbr) -> None:
     assert (hold.delivery_buckets, hold.expired) == ([], 7)
 
 
-def test_what_is_no_longer_seen_goes(hold: MinimumTtbr) -> None:
+def test_waits_without_rollups_are_removed(hold: MinimumTtbr) -> None:
     rolled_up("Warehouse", "Shop.Hold", {300: 5})
     ttbr_risk.measure_waits()
     Rollup.objects.all().delete()

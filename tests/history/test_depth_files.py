@@ -61,7 +61,7 @@ def test_days_without_minutes_are_passed_over(tmp_path: Path) -> None:
     assert kept == [date(2026, 11, 20), date(2026, 11, 23), None]
 
 
-def test_another_driver_was_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_day_filed_by_two_drivers_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both saw that the day was due; its file is one, and the other's is gone."""
     for days in (0, 1):
         folded(0, NOON + days * DAY)

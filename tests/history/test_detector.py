@@ -37,7 +37,7 @@ def test_each_incident_is_found_at_its_hours_and_nothing_else_is(told: list[Anom
 
 
 @pytest.mark.usefixtures("console_database")
-def test_what_a_table_told_that_is_gone_is_no_silence() -> None:
+def test_dropped_audit_queue_causes_no_silence() -> None:
     """An audit queue was dropped: nobody knows what finished since. Of the hours before it is known."""
     quarter_dataset.write()
     hourly_totals.see(UNTIL)

@@ -51,7 +51,7 @@ def driver(scratch: Path) -> Iterator[Path]:
     child.communicate()
 
 
-def test_what_a_killed_driver_left_goes_with_the_next_one(tmp_path: Path) -> None:
+def test_folder_of_a_killed_driver_is_removed_by_the_next_one(tmp_path: Path) -> None:
     with driver(tmp_path) as killed:
         assert (killed / "library.so").exists()
     assert killed.exists()
@@ -60,7 +60,7 @@ def test_what_a_killed_driver_left_goes_with_the_next_one(tmp_path: Path) -> Non
         assert not killed.exists()
 
 
-def test_what_another_one_still_needs_stays(tmp_path: Path) -> None:
+def test_folder_of_a_running_driver_stays(tmp_path: Path) -> None:
     """Somebody calls one by hand, beside the one of the supervisor."""
     with driver(tmp_path) as first, driver(tmp_path) as second:
         mine = driver_environment.scratch_folder(tmp_path)

@@ -105,7 +105,7 @@ def test_a_day_on_which_very_much_was_done_is_read_a_part_at_a_time(
     assert Counter(seqs) == dict.fromkeys((1, 2, 3), 25_000)
 
 
-def test_what_commits_late_is_in_a_file_once(
+def test_late_event_is_filed_once(
     database: Connection, archive: HistorySource, console_database: str, connect: Callable[[str], Any], tmp_path: Path
 ) -> None:
     """By number and time it is from before those that are in files when it commits; by transaction as well."""
@@ -127,7 +127,7 @@ def test_what_commits_late_is_in_a_file_once(
     assert kept(database, tmp_path) == 0
 
 
-def test_who_began_early_and_acts_when_the_day_is_in_a_file(
+def test_event_of_a_transaction_older_than_the_day_file_is_filed(
     database: Connection, archive: HistorySource, console_database: str, connect: Callable[[str], Any], tmp_path: Path
 ) -> None:
     one = buried(database)
@@ -142,7 +142,7 @@ def test_who_began_early_and_acts_when_the_day_is_in_a_file(
     assert filed(tmp_path) == {day(-2): [(1, "discarded"), (1, "late")]}
 
 
-def test_what_is_prepared_is_waited_for_by_nobody_and_not_missed(
+def test_event_of_a_prepared_transaction_is_filed_without_waiting(
     database: Connection, archive: HistorySource, console_database: str, connect: Callable[[str], Any], tmp_path: Path
 ) -> None:
     one, two = buried(database), buried(database)
@@ -189,7 +189,7 @@ def test_file_and_place_are_one_transaction(database: Connection, archive: Histo
     assert filed(tmp_path) == {day(-2): [(1, "discarded")]}
 
 
-def test_another_driver_was_faster(
+def test_events_filed_by_two_drivers_are_one_file(
     database: Connection, archive: HistorySource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both have read the same events: those of one are history, and the other's file is gone."""
@@ -207,7 +207,7 @@ def test_another_driver_was_faster(
     assert list(tmp_path.rglob("*.parquet")) == [tmp_path / file.path]
 
 
-def test_another_driver_has_filed_a_day_on_which_nothing_else_was_done(
+def test_day_filed_by_another_driver_is_superseded_by_its_midnight(
     database: Connection, archive: HistorySource, tmp_path: Path
 ) -> None:
     """No transaction since: the snapshot is the same, and only the midnight tells."""
@@ -236,7 +236,7 @@ def test_a_disk_that_is_full_leaves_nothing(
     assert kept(database, tmp_path) == 1
 
 
-def test_they_are_kept_for_as_long_as_messages(database: Connection, archive: HistorySource, tmp_path: Path) -> None:
+def test_event_files_are_kept_as_long_as_messages(database: Connection, archive: HistorySource, tmp_path: Path) -> None:
     dead = buried(database)
     for days in (-31, -30):
         event(database, dead, days)

@@ -36,7 +36,7 @@ def failed(database: Any, source: HistorySource) -> HistoryBatch:
     return batch
 
 
-def test_it_is_tried_again_at_once_and_then_its_rest_doubles_to_a_limit(database: Any, source: HistorySource) -> None:
+def test_failing_batch_is_retried_at_once_then_with_doubling_pauses(database: Any, source: HistorySource) -> None:
     first = failed(database, source)
     assert (told(source), retry_backoff.is_resting(source)) == (WHY, False)
     for tries, minutes in ((2, 1), (3, 2), (4, 4), (5, 8), (6, 10), (7, 10)):
@@ -54,7 +54,7 @@ def test_it_is_tried_again_at_once_and_then_its_rest_doubles_to_a_limit(database
         assert not retry_backoff.is_resting(source)
 
 
-def test_who_presses_read_now_waits_for_nothing(database: Any, source: HistorySource) -> None:
+def test_read_now_skips_the_pause_once(database: Any, source: HistorySource) -> None:
     for _ in range(3):
         failed(database, source)
     assert retry_backoff.is_resting(source)
@@ -66,7 +66,7 @@ def test_who_presses_read_now_waits_for_nothing(database: Any, source: HistorySo
     assert retry_backoff.is_resting(source), "once, not for ever"
 
 
-def test_one_that_is_read_ends_it(database: Any, source: HistorySource) -> None:
+def test_successful_batch_ends_the_back_off(database: Any, source: HistorySource) -> None:
     for _ in range(3):
         failed(database, source)
     assert read(database, source) == [1]
@@ -76,7 +76,7 @@ def test_one_that_is_read_ends_it(database: Any, source: HistorySource) -> None:
     assert not retry_backoff.is_resting(source)
 
 
-def test_what_a_killed_driver_left_does_not_rest(database: Any, source: HistorySource) -> None:
+def test_batch_of_a_killed_driver_does_not_pause(database: Any, source: HistorySource) -> None:
     for _ in range(3):
         batch = planning.plan_batch(database, source)
         assert batch is not None
@@ -108,7 +108,7 @@ def test_where_java_has_ended_no_other_table_is_tried(
     assert not source.batches.exists()
 
 
-def test_with_what_java_ended_is_said_though_it_hung_up_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_code_of_java_is_given_after_its_connection_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one does that is killed: its connections are closed while the system still takes its memory away."""
 
     def refuses() -> None:

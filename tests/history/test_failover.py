@@ -82,7 +82,7 @@ def test_a_standby_that_is_proven_to_have_all_goes_on_by_itself(
 
 @pytest.mark.parametrize("way", ["the archive", "an audit queue"])
 @pytest.mark.parametrize("missing", ["wal_flush_lsn", "wal_flush_at", "timeline_start_lsn", "older"])
-def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
+def test_incomplete_log_position_proves_nothing(
     missing: str, way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
     """A ledger of the version before; or its driver read on, at last, and noted nothing of the log."""
@@ -95,7 +95,7 @@ def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
     rests(promoted, source, "standby was promoted")
 
 
-def test_one_byte_of_what_was_seen_is_enough_to_prove_nothing(
+def test_one_byte_read_beyond_the_branch_proves_nothing(
     follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
     source, comes, _ = going_on("the archive", database)

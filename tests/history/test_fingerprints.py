@@ -21,7 +21,7 @@ CASES: list[tuple[str | None, str | None]] = [
 
 
 @pytest.mark.parametrize("own_code", [(), ("Shop.", "b")])
-def test_both_say_the_same_of_every_failure(spark: Any, own_code: tuple[str, ...]) -> None:
+def test_spark_and_python_fingerprints_are_equal(spark: Any, own_code: tuple[str, ...]) -> None:
     rows = fingerprinted(raw(spark, *(failed(*case) for case in CASES)), own_code).collect()
     read = [(row.exception_type, row.exception_message, row.stack_trace) for row in rows]
     assert len(rows) == len(CASES)
@@ -31,6 +31,6 @@ def test_both_say_the_same_of_every_failure(spark: Any, own_code: tuple[str, ...
     assert differ == []
 
 
-def test_what_did_not_fail_has_none(spark: Any) -> None:
+def test_message_that_did_not_fail_has_no_fingerprint(spark: Any) -> None:
     (row,) = fingerprinted(raw(spark, {**failed("x", ""), "exception_type": None})).collect()
     assert row.fingerprint is None

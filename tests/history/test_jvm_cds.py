@@ -21,7 +21,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_is_there_is_used(java: Path) -> None:
+def test_existing_class_archive_is_used(java: Path) -> None:
     archive = jvm_cds.place(java)
     assert archive is not None
     assert jvm_cds.used(java) == ""
@@ -39,7 +39,7 @@ def test_its_folder_may_have_spaces(java: Path) -> None:
     assert shlex.split(jvm_cds.used(folder))[0] == f"-XX:SharedArchiveFile={archive}"
 
 
-def test_another_java_does_not_use_it(java: Path) -> None:
+def test_class_archive_of_another_java_is_not_used(java: Path) -> None:
     archive = jvm_cds.place(java)
     assert archive is not None
     archive.touch()
@@ -69,7 +69,7 @@ def test_a_child_makes_one_with_nothing_but_java_and_spark(classes: Path | None)
     assert classes.stat().st_size > 50_000_000
 
 
-def test_it_is_told_where_none_was_made(java: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_class_archive_build_is_logged(java: Path, caplog: pytest.LogCaptureFixture) -> None:
     making = jvm_cds.ClassArchiveBuild(java / "spark")
     child = Popen([sys.executable, "-c", "raise SystemExit(1)"])
     making._wait_for(child)

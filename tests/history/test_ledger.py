@@ -49,7 +49,7 @@ def test_a_range_is_read_in_parts_and_each_once(database: Any) -> None:
     assert read(database, archive, most=10) == [26, 27, 28]
 
 
-def test_what_commits_between_the_parts_of_a_range_comes_with_the_next(
+def test_late_commit_within_a_range_comes_with_the_next_batch(
     database: Any, console_database: str, connect: Connect
 ) -> None:
     slow = connect(console_database)
@@ -65,7 +65,7 @@ def test_what_commits_between_the_parts_of_a_range_comes_with_the_next(
     assert read(database, archive, most=4) == [6, 7, 1]
 
 
-def test_what_was_rolled_back_is_nothing(database: Any) -> None:
+def test_rolled_back_row_plans_no_batch(database: Any) -> None:
     (archive,) = sources(database)
     database.run("begin")
     died(database)
@@ -73,7 +73,7 @@ def test_what_was_rolled_back_is_nothing(database: Any) -> None:
     assert planning.plan_batch(database, archive) is None
 
 
-def test_what_was_read_is_not_looked_at_again_since_the_oldest_that_is_open(
+def test_rows_read_are_not_scanned_again_while_a_transaction_is_open(
     database: Any, console_database: str, connect: Connect
 ) -> None:
     """One that stays open for hours must not have each look pass over all that was read since it began."""
@@ -91,7 +91,7 @@ def test_what_was_read_is_not_looked_at_again_since_the_oldest_that_is_open(
     assert read(database, archive) == [1]
 
 
-def test_of_much_that_came_the_archive_is_not_read_whole(database: Any) -> None:
+def test_large_backlog_is_read_by_index(database: Any) -> None:
     """PostgreSQL by itself reads it all, here where half is new. The next batch goes on where the first ended."""
     (archive,) = sources(database)
     database.run(MANY)
@@ -201,7 +201,7 @@ def test_an_attempt_that_was_overtaken_commits_nothing(database: Any) -> None:
     assert (done.attempt, done.code_version) == (2, "b")
 
 
-def test_what_has_a_number_twice_is_found_without_sorting_rows(database: Any) -> None:
+def test_duplicate_seqs_are_found_without_a_sort(database: Any) -> None:
     """The first one counts, each time that it is read. Nobody has analysed the table."""
     queue = audit(database)
     database.run("alter table audit drop constraint if exists audit_seq_key; drop index if exists audit_seq_key")
@@ -258,7 +258,7 @@ def test_a_turn_ends_though_more_comes_all_the_time(database: Any) -> None:
     assert [batch.rows for batch in HistoryBatch.objects.order_by("pk")] == [1, 1]
 
 
-def test_what_was_left_open_and_what_came_since_are_one_turn(database: Any) -> None:
+def test_open_batch_and_new_rows_are_read_in_one_turn(database: Any) -> None:
     died(database)
     (archive,) = sources(database)
     planning.plan_batch(database, archive)

@@ -23,7 +23,7 @@ WAITS = "select count(*) from pg_stat_activity where datname = current_database(
 MOVED = {"snapshot": "9:9:", "snapshot_target": "9:9:", "seq_done": 9}
 
 
-def test_after_parts_that_came_out_even_numbers_begin_anew(
+def test_snapshot_restarts_after_a_range_that_filled_its_parts(
     database: Any, console_database: str, connect: Connect
 ) -> None:
     """The last part was as many as a batch takes, and the next look finds none: what commits late has lower numbers."""
@@ -38,7 +38,7 @@ def test_after_parts_that_came_out_even_numbers_begin_anew(
     assert read(database, archive, most=2) == [1]
 
 
-def test_nobody_begins_a_batch_that_has_ended(database: Any) -> None:
+def test_ended_batch_cannot_begin(database: Any) -> None:
     """A driver that planned it, and slept."""
     (archive,) = sources(database)
     died(database)
@@ -84,7 +84,7 @@ def test_a_plan_waits_for_a_batch_that_is_just_ending(database: Any, console_dat
     assert not HistoryBatch.objects.exists()
 
 
-def test_what_was_read_of_another_archive_was_not_read_of_this_one(database: Any) -> None:
+def test_position_of_another_archive_does_not_count(database: Any) -> None:
     """Or what was decided there would be pruned here."""
     now = database_clock.now()
     HistorySource.objects.create(

@@ -77,7 +77,7 @@ def test_a_row_without_a_number_is_none_of_those_that_differ(tmp_path: Path) -> 
     assert read_back(tmp_path) == (2, 1, 1)
 
 
-def test_where_nothing_was_written_nothing_is_there(tmp_path: Path) -> None:
+def test_absent_folder_reads_back_as_empty(tmp_path: Path) -> None:
     assert read_back(tmp_path / "absent") == (0, 0, 0)
 
 

@@ -92,7 +92,7 @@ def test_each_name_is_looked_for_without_the_others(name: str, database: Any, se
         '{"\\uZZZZ":"1","\\u0043ard":"4111"}',
     ],
 )
-def test_where_a_name_may_be_and_nobody_can_tell_nothing_leaves(said: str, database: Any, settings: Any) -> None:
+def test_ambiguous_headers_are_withheld_whole(said: str, database: Any, settings: Any) -> None:
     """No endpoint writes such headers."""
     assert read(database, settings, ["Card"], said) == [None]
 
@@ -100,7 +100,7 @@ def test_where_a_name_may_be_and_nobody_can_tell_nothing_leaves(said: str, datab
 @pytest.mark.parametrize(
     "said", ["{'B':'1'}", '{"A":{"B":"1"}}', '{"A":"1', "", '{"B":"1\\n\\u2014"}', '{"B":"\\u0041 of Card\\u0041"}']
 )
-def test_where_no_name_is_all_is_as_it_was_received(said: str, database: Any, settings: Any) -> None:
+def test_headers_without_a_masked_name_are_unchanged(said: str, database: Any, settings: Any) -> None:
     assert read(database, settings, ["Card"], said) == [said]
 
 

@@ -24,7 +24,7 @@ Measured = dict[int, list[int]]  # milliseconds by hour
 @given(st.integers(0, 2**32), st.integers(1, 5_000), st.floats(0, 12), st.floats(0, 4))
 @example(seed=1, messages=1, middle=0, spread=0)
 @example(seed=1, messages=1_001, middle=3, spread=4)
-def test_of_a_week_they_are_those_of_all_that_was_measured(
+def test_percentiles_of_a_week_match_all_measured_spans(
     database: Any, seed: int, messages: int, middle: float, spread: float
 ) -> None:
     measured, one = by_hour(random.Random(seed), messages, middle, spread), batch()

@@ -50,7 +50,7 @@ def test_narrowed_as_trends_is(history: Path, narrowed: dict[str, str], result: 
     assert [each.seq for each in message_lookup.newest(asked, result).newest] == seqs
 
 
-def test_what_was_discarded_while_it_waited_is_only_found_by_name(history: Path) -> None:
+def test_discarded_messages_are_found_only_when_asked_for(history: Path) -> None:
     write(history, message(1), message(2, result="failed"), message(3, result="discarded"))
     write(history, message(4, result="discarded"))
     found = {asked: message_lookup.newest(HOUR, asked) for asked in ("", "unsuccessful", "discarded")}
@@ -77,7 +77,7 @@ def test_a_file_of_longer_names_alone_is_not_passed_over(history: Path, others: 
     assert message_lookup.newest(TrendQuery(HOUR.since, HOUR.until, "hour", type="T" * 200)).matched == 2
 
 
-def test_one_message_is_whole(history: Path) -> None:
+def test_single_message_has_its_headers_and_body(history: Path) -> None:
     write(history, message(1, TEN + SECOND), message(1, TEN), message(1, TEN, source="other"))
     found = message_lookup.one("audit", 1, TEN)
     assert found is not None
@@ -95,7 +95,7 @@ def test_a_file_that_is_gone_or_torn_is_told(history: Path) -> None:
         message_lookup.newest(HOUR)
 
 
-def test_what_takes_too_long_is_told(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lookup_over_the_time_limit_counts_unread_files(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(history, message(1))
     write(history, message(2))
     monkeypatch.setattr(message_lookup, "WITHIN", 0.0)

@@ -56,7 +56,7 @@ def rows_of(connection: Any, batch: HistoryBatch | None) -> list[Any]:
     return [row for part in selects(connection, batch, 1) for row in connection.all(part)]
 
 
-def test_it_is_read_by_its_number_behind_those_who_write(
+def test_original_archive_is_read_by_number_behind_open_writers(
     original: HistorySource, database: Any, console_database: str, connect: Connect
 ) -> None:
     slow = connect(console_database)
@@ -72,7 +72,7 @@ def test_it_is_read_by_its_number_behind_those_who_write(
     assert read(database, original) == [4]
 
 
-def test_what_a_row_says(original: HistorySource, database: Any) -> None:
+def test_rows_are_equal_before_and_after_adoption(original: HistorySource, database: Any) -> None:
     """The same before it is adopted and after, save what came with that."""
     finished(database)
     (before,) = rows_of(database, planning.plan_batch(database, original))
@@ -114,7 +114,7 @@ def test_in_parts_too(original: HistorySource, database: Any) -> None:
     assert read(database, original, most=4) == [5, 6, 7, 8, 9, 10, 11, 12, 13]
 
 
-def test_one_that_was_never_read_before_it_was_adopted(original: HistorySource, database: Any) -> None:
+def test_archive_adopted_before_the_first_read_is_read_whole(original: HistorySource, database: Any) -> None:
     finished(database, 3)
     adopted(database)
     assert read(database, original) == [1, 2, 3]
@@ -138,7 +138,7 @@ def test_a_batch_that_was_planned_by_number_is_planned_anew_by_transaction(
     assert "engine_schema has adopted its table" in HistoryBatch.objects.get(state="abandoned").error
 
 
-def test_one_that_was_made_anew_is_not_taken_for_it(original: HistorySource, database: Any) -> None:
+def test_recreated_archive_is_not_taken_for_the_former_one(original: HistorySource, database: Any) -> None:
     """Also where that one was adopted before anybody looked."""
     finished(database, 2)
     assert read(database, original) == [1, 2]
@@ -178,7 +178,7 @@ def test_columns_that_are_missing_are_null(
     assert rows_of(database, planning.plan_batch(database, original))[0].ended_at is None
 
 
-def test_one_that_may_not_be_read_or_has_no_number_is_no_source(
+def test_archive_without_a_grant_or_id_column_is_no_source(
     original: HistorySource, database: Any, console_database: str, connect: Connect
 ) -> None:
     database.run("create role only_looks_at_none")
@@ -196,7 +196,7 @@ def test_one_that_may_not_be_read_or_has_no_number_is_no_source(
     assert sources(database) == []
 
 
-def test_one_in_place_of_an_archive_that_was_ours_is_no_source(database: Any) -> None:
+def test_original_archive_in_place_of_ours_is_no_source(database: Any) -> None:
     """Its numbers are others, and nobody says how to go on by number with what was read by transaction."""
     (archive,) = sources(database)
     died(database)

@@ -31,7 +31,7 @@ def partitioned(database: Any) -> HistorySource:
         ("truncate audit; select setval('audit_seq_seq', 1)", "its numbers began anew"),
     ],
 )
-def test_its_numbers_are_gone_by_as_far_as_those_of_its_own(
+def test_changed_sequence_of_a_partitioned_queue_stops_reading(
     change: str, why: str, database: Any, partitioned: HistorySource
 ) -> None:
     for _ in range(3):
@@ -44,7 +44,7 @@ def test_its_numbers_are_gone_by_as_far_as_those_of_its_own(
     assert why in told(partitioned)
 
 
-def test_what_it_has_given_out_counts(database: Any, partitioned: HistorySource) -> None:
+def test_numbers_given_out_by_the_sequence_count(database: Any, partitioned: HistorySource) -> None:
     before = given_out(database)
     put(database)
     assert given_out(database) == before + 1

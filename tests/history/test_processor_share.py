@@ -26,7 +26,7 @@ def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     idle_cgroup._place().rmdir()
 
 
-def test_it_insists_once_its_patience_is_over(
+def test_driver_insists_on_cpu_after_its_patience(
     idle: Path, monkeypatch: pytest.MonkeyPatch, console_database: str
 ) -> None:
     monkeypatch.setattr(cancellation, "EVERY", 0.01)
@@ -36,7 +36,9 @@ def test_it_insists_once_its_patience_is_over(
     assert idle.read_text() == "1\n"
 
 
-def test_it_takes_none_before(idle: Path, monkeypatch: pytest.MonkeyPatch, console_database: str) -> None:
+def test_driver_takes_no_cpu_before_its_patience_ends(
+    idle: Path, monkeypatch: pytest.MonkeyPatch, console_database: str
+) -> None:
     """Asked five times whether it is wanted, it has gone round as often."""
     monkeypatch.setattr(cancellation, "EVERY", 0.01)
     asked: list[str] = []

@@ -18,7 +18,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/history.md").read_tex
 SNIPPETS = dict(re.findall(r"```python\n# (\w+)\n(.*?)```", PAGE, re.DOTALL))
 
 
-def test_each_gives_what_the_files_say(
+def test_documented_readers_give_the_figures_of_the_files(
     archived_console: str,
     driver: Callable[..., BatchLoop],
     history: Path,

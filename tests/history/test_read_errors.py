@@ -58,7 +58,7 @@ def trouble(keeping: HistoryProcess) -> tuple[str, datetime | None]:
 
 
 @pytest.mark.parametrize(("does", "why"), [(fails, FULL), (is_away, str(DatabaseError("It does not answer.")))])
-def test_while_it_stays_its_begin_stays_and_its_end_is_said_once(
+def test_lasting_error_keeps_its_start_and_its_end_is_logged_once(
     does: Turn, why: str, keeping: HistoryProcess, turns: Callable[[Turn], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "pgqueue_admin.workers.processes.history_process")
@@ -72,7 +72,7 @@ def test_while_it_stays_its_begin_stays_and_its_end_is_said_once(
     assert caplog.messages == [f"History is not read: {why}", "History is read again."]
 
 
-def test_while_what_failed_rests_it_is_not_over(
+def test_error_stays_while_its_batch_pauses(
     database: Any, keeping: HistoryProcess, turns: Callable[[Turn], None]
 ) -> None:
     source = audit(database)
@@ -90,7 +90,7 @@ def test_while_what_failed_rests_it_is_not_over(
     assert trouble(keeping) == ("", None)
 
 
-def test_with_a_batch_that_is_read_it_is_over(keeping: HistoryProcess, turns: Callable[[Turn], None]) -> None:
+def test_error_ends_with_the_first_batch_read(keeping: HistoryProcess, turns: Callable[[Turn], None]) -> None:
     """A backlog may take an hour from then on."""
 
     def reads_on(driver: BatchLoop, *_: Any) -> int:
@@ -103,7 +103,7 @@ def test_with_a_batch_that_is_read_it_is_over(keeping: HistoryProcess, turns: Ca
     assert trouble(keeping) == ("", None)
 
 
-def test_what_is_installed_is_not_waited_for_while_it_reads(
+def test_installing_message_ends_once_history_reads(
     keeping: HistoryProcess, turns: Callable[[Turn], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def reads(*_: Any) -> int:

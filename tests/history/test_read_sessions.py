@@ -130,7 +130,7 @@ def test_no_batch_takes_workers_of_the_server(database: Any, console_database: s
     assert ["Gather" in str(plan) for plan in plans] == [True, False]
 
 
-def test_what_is_within_its_limit_is_left_alone(
+def test_session_within_its_limit_is_left_alone(
     database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
 ) -> None:
     """Looked at by one whose time has come: its session has more of it, or is somebody else's."""
@@ -209,7 +209,7 @@ def test_a_batch_runs_no_strangers_code_behind_a_pooler(
         assert not database.value("select is_called from public.ran")
 
 
-def test_nothing_is_read_where_a_stranger_could_make_what_arrows_driver_asks(
+def test_read_is_refused_where_others_may_create_on_the_path(
     database: Any, console_database: str, pooler: Pooler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of its own, before anything can be set: it does run what somebody has made."""

@@ -84,14 +84,14 @@ def test_all_of_a_day_is_made_anew_and_nothing_of_others() -> None:
     assert recompute_requests.due() is None
 
 
-def test_what_batches_left_and_what_was_folded_go_together() -> None:
+def test_recompute_replaces_figures_of_batches_and_folded_rows() -> None:
     rolled_up(MONDAY, 3, grain="day", endpoint="Sales", batch=None)
     filed(MONDAY.date(), 3)
     anew(asked())
     assert counted() == {MONDAY: 7, TUESDAY: 1}
 
 
-def test_what_is_recomputed_is_shown_at_once() -> None:
+def test_recomputed_day_is_shown_at_once() -> None:
     """What was counted and cut of its steps before is not; that of others is."""
     HistorySource.objects.update(watermark=TUESDAY + DAY)
     assert tasks.cut_trends() == 4
@@ -99,7 +99,7 @@ def test_what_is_recomputed_is_shown_at_once() -> None:
     assert tasks.cut_trends() == 1
 
 
-def test_what_is_usual_sees_its_hours_again() -> None:
+def test_recomputed_hours_are_seen_by_the_baseline_again() -> None:
     HistorySource.objects.update(watermark=TUESDAY + DAY)
     filed(MONDAY.date(), 5)
     now = database_clock.now()
@@ -115,7 +115,7 @@ def test_what_is_usual_sees_its_hours_again() -> None:
         assert hourly_totals.see(now) == 0
 
 
-def test_what_nobody_asks_for_any_more_keeps_its_figures() -> None:
+def test_cancelled_recompute_keeps_the_figures() -> None:
     day = asked()
     assert history_requests.cancel(ANA, "console") == (0, 0, 1)
     assert not recompute_requests.is_wanted(day)
@@ -125,7 +125,7 @@ def test_what_nobody_asks_for_any_more_keeps_its_figures() -> None:
     assert RecomputeRequest.objects.get().error == "Cancelled by ana."
 
 
-def test_who_asks_once_more_gets_what_is_read_from_then_on() -> None:
+def test_second_recompute_request_supersedes_the_first() -> None:
     first = asked()
     assert asked().asked_at != first.asked_at
     with pytest.raises(ledger.Superseded):
@@ -184,7 +184,7 @@ def test_a_day_is_made_anew_alone(console_database: str, connect: Callable[[str]
     assert counted() == {MONDAY: 2, TUESDAY: 1}
 
 
-def test_what_goes_is_found_by_indexes() -> None:
+def test_figures_of_a_day_are_found_by_indexes() -> None:
     """Whoever ends a batch waits meanwhile, and of years the figures of one day are few."""
     for each in YEARS:
         raw_sql.run(each, {"begin": TUESDAY})

@@ -57,7 +57,7 @@ def filed(batch: HistoryBatch, folder: Path, name: str, day: date, dataset: str 
     return DataFile(source=batch.source, path=path, day=day, rows=1, bytes=4, dataset=dataset)
 
 
-def test_what_is_cancelled_commits_nothing_and_is_planned_anew(database: Any, planned: HistoryBatch) -> None:
+def test_cancelled_batch_commits_nothing_and_is_planned_anew(database: Any, planned: HistoryBatch) -> None:
     token = ledger.begin(planned, "test")
     assert ledger.is_mine(planned, token)
     assert history_requests.cancel(ANA, "console") == (1, 0, 0)
@@ -72,9 +72,7 @@ def test_what_is_cancelled_commits_nothing_and_is_planned_anew(database: Any, pl
     assert (again.pk != planned.pk, again.seq_lo, again.seq_hi, again.rows) == (True, planned.seq_lo, planned.seq_hi, 1)
 
 
-def test_a_batch_that_is_just_ending_is_not_cancelled_and_its_table_does_not_rest(
-    database: Any, planned: HistoryBatch
-) -> None:
+def test_committing_batch_is_not_cancelled_and_its_table_not_held(database: Any, planned: HistoryBatch) -> None:
     """Its last transaction commits while somebody presses Cancel: there is nothing to cancel, and nothing is held."""
     said: list[history_requests.CancelResult] = []
 
@@ -98,7 +96,7 @@ WAITS = """select exists (select from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and query like '%pgqueue_historybatch%')"""
 
 
-def test_what_is_gone_is_not_wanted(planned: HistoryBatch) -> None:
+def test_read_now_skips_dropped_tables(planned: HistoryBatch) -> None:
     """Nobody looks at it any more, so the wish would never be fulfilled."""
     HistorySource.objects.create(table='"public"."gone"', cursor_kind="numbers", exists=False)
     history_requests.read_now(ANA, "console")
@@ -134,7 +132,7 @@ def test_files_are_kept_for_so_many_days(planned: HistoryBatch, tmp_path: Path) 
     assert sorted(path.parent.name for path in tmp_path.rglob("*.parquet")) == [f"day={day}" for day in days[1:]]
 
 
-def test_what_was_rejected_is_kept_for_as_long_since_it_was_read(planned: HistoryBatch, tmp_path: Path) -> None:
+def test_rejected_rows_are_kept_as_long_since_they_were_read(planned: HistoryBatch, tmp_path: Path) -> None:
     """Its headers are somebody's, too; a history file of the same batch that is young stays."""
     today = database_clock.now().date()
     ended(planned, filed(planned, tmp_path, "turned-away", today, "rejected"), filed(planned, tmp_path, "kept", today))

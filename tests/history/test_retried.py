@@ -20,7 +20,7 @@ NAMES = ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_retried_has_no_delivery_time(spark: Any, name: str) -> None:
+def test_retried_message_has_no_delivery_time(spark: Any, name: str) -> None:
     """It was sent before it lay in the archive, or waited for its next try; all else is as of any message."""
     said = [AUDITED.replace("{", f'{{"{header}":"1",', 1) for header in (name, "Shop.RetriedFrom")]
     early = said[0].replace("12:00:00:000000", "12:00:01:600000")
@@ -36,13 +36,13 @@ def test_what_was_retried_has_no_delivery_time(spark: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_who_was_retried_has_a_story(spark: Any, name: str) -> None:
+def test_retried_message_has_a_story(spark: Any, name: str) -> None:
     said = AUDITED.replace("{", f'{{"{name}" : "1",', 1)
     (found,) = stories(history(parsed(raw(spark, {"headers": said})), "audit", 7)).collect()
     assert (found.message_id, found.failed, found.succeeded) == ("m-1", 0, 1)
 
 
-def test_what_was_discarded_while_it_waited_is_in_no_figure(spark: Any) -> None:
+def test_message_discarded_while_waiting_is_in_no_figure(spark: Any) -> None:
     """A retried message that was taken out of its queue did not die again, and nobody handled it."""
     said = AUDITED.replace("{", '{"NServiceBus.Retries":"1",', 1)
     rows = [{"headers": said, "seq": 1, **failed(None, None)}, {"headers": said, "seq": 2}]

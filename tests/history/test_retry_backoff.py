@@ -34,7 +34,7 @@ def test_the_first_is_planned_anew_at_once(database: Any, source: HistorySource)
     assert not retry_backoff.is_resting(source)
 
 
-def test_from_the_second_in_a_row_on_its_rest_doubles_to_a_limit(database: Any, source: HistorySource) -> None:
+def test_pause_doubles_to_a_limit_from_the_second_batch_given_up(database: Any, source: HistorySource) -> None:
     given_up(database, source)
     for in_a_row, minutes in ((2, 1), (3, 2), (4, 4), (5, 8), (6, 10), (7, 10)):
         batch = given_up(database, source)
@@ -57,7 +57,7 @@ def test_a_driver_leaves_it_alone(database: Any, source: HistorySource) -> None:
     assert source.batches.latest("pk") == last, "nothing is planned of it"
 
 
-def test_who_presses_read_now_waits_for_nothing(database: Any, source: HistorySource) -> None:
+def test_read_now_skips_the_pause_once(database: Any, source: HistorySource) -> None:
     for _ in range(3):
         given_up(database, source)
     assert retry_backoff.is_resting(source)
@@ -69,7 +69,7 @@ def test_who_presses_read_now_waits_for_nothing(database: Any, source: HistorySo
     assert retry_backoff.is_resting(source), "once, not for ever"
 
 
-def test_one_that_is_read_ends_it(database: Any, source: HistorySource) -> None:
+def test_successful_batch_ends_the_back_off(database: Any, source: HistorySource) -> None:
     for _ in range(2):
         given_up(database, source)
     assert read(database, source) == [1]

@@ -60,7 +60,7 @@ def test_a_chunk_is_the_oldest_by_an_index(monkeypatch: pytest.MonkeyPatch) -> N
     assert Rollup.objects.earliest("at").at == NOW - 61 * DAY - timedelta(minutes=2_949)
 
 
-def test_what_was_counted_of_them_goes_with_them() -> None:
+def test_closed_periods_are_removed_with_their_rollups() -> None:
     for days in (799, 801):
         counted(NOW - days * DAY)
     while closed_periods.finalize(NOW):
@@ -134,7 +134,7 @@ def test_steps_reach_back_to_where_the_first_one_begins() -> None:
     assert not retention.reaches("minute", NOW - timedelta(seconds=1))
 
 
-def test_of_nothing_the_grain_stays() -> None:
+def test_empty_window_keeps_the_finest_grain() -> None:
     assert finest(0) == "minute"
 
 

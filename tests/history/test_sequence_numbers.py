@@ -89,9 +89,7 @@ def rests_until_somebody_says(begin_anew: Callable[[Any], None], database: Any, 
 
 
 @pytest.mark.parametrize("begin_anew", [made_anew, emptied])
-def test_a_batch_that_was_planned_before_numbers_began_anew_is_planned_anew(
-    begin_anew: Callable[[Any], None], database: Any
-) -> None:
+def test_batch_planned_before_seqs_restarted_is_planned_anew(begin_anew: Callable[[Any], None], database: Any) -> None:
     """Its range is of rows that are gone; rows of other messages have these numbers now."""
     source = audit(database)
     put(database)
@@ -102,7 +100,7 @@ def test_a_batch_that_was_planned_before_numbers_began_anew_is_planned_anew(
 
 
 @pytest.mark.parametrize("begin_anew", [made_anew, emptied])
-def test_a_number_that_was_seen_before_numbers_began_anew_is_looked_for_anew(
+def test_seq_seen_before_seqs_restarted_is_looked_for_anew(
     begin_anew: Callable[[Any], None], database: Any, console_database: str, connect: Connect
 ) -> None:
     slow, source = connect(console_database), audit(database)
@@ -115,7 +113,7 @@ def test_a_number_that_was_seen_before_numbers_began_anew_is_looked_for_anew(
     rests_until_somebody_says(begin_anew, database, source)
 
 
-def test_what_the_operator_said_while_a_batch_was_read_stays_said(database: Any) -> None:
+def test_operator_reset_during_a_batch_is_kept(database: Any) -> None:
     """The batch is of the table that was; from its start the one that is now is read."""
     source = audit(database)
     put(database)
@@ -133,7 +131,7 @@ def test_what_the_operator_said_while_a_batch_was_read_stays_said(database: Any)
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
 
 
-def test_numbers_that_went_back_are_not_gone_on_with_when_they_are_past_what_was_read(database: Any) -> None:
+def test_reading_rests_after_seqs_went_back_even_if_past_the_position(database: Any) -> None:
     """A standby that lagged was promoted, or somebody called setval: rows of low numbers came anew, and more since."""
     source = audit(database)
     for _ in range(3):
@@ -191,7 +189,7 @@ def test_a_table_that_was_renamed_is_read_on_where_it_was(database: Any) -> None
     assert read(database, source) == [4]
 
 
-def test_one_that_is_made_in_place_of_a_renamed_one_has_its_own_numbers(database: Any) -> None:
+def test_table_created_in_place_of_a_renamed_one_has_its_own_seqs(database: Any) -> None:
     source = audit(database)
     put(database)
     assert read(database, source) == [1]

@@ -30,7 +30,7 @@ def died(connection: Any) -> None:
     store.archive_failed(connection, DeadMessage(queue="q", headers="{}"))
 
 
-def test_what_was_planned_is_waited_for(
+def test_read_waits_until_the_standby_has_the_planned_rows(
     follower: PostgreSQL, console_database: str, connect: Callable[[str], Any], settings: Any, monkeypatch: Any
 ) -> None:
     database, looking = connect(console_database), connect(there(follower, console_database))
@@ -50,7 +50,7 @@ def test_what_was_planned_is_waited_for(
     assert looking.value("select count(*) from messages.message_archive") == 2
 
 
-def test_what_is_no_standby_of_it_is_not_read(
+def test_server_that_is_no_standby_is_not_read(
     follower: PostgreSQL, server: PostgreSQL, console_database: str, connect: Callable[[str], Any], settings: Any
 ) -> None:
     """The database itself, a standby that was promoted, and one that is down: a batch stays planned, and says why."""

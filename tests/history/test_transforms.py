@@ -64,7 +64,7 @@ WHY_NOT: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_what_cannot_be_kept_says_why(spark: Any) -> None:
+def test_rejected_row_has_its_reason(spark: Any) -> None:
     fine = {"headers": AUDITED, "headers_bytes": HEADERS_MOST, "body_bytes": BODY_MOST}
     spaced = {**fine, "headers": f"\n {AUDITED}"}
     rows = [{"queue": reason, **row} for reason, each in WHY_NOT.items() for row in each]
@@ -75,7 +75,7 @@ def test_what_cannot_be_kept_says_why(spark: Any) -> None:
     assert history(messages, "audit", 7).count() == 2
 
 
-def test_what_was_rejected_can_be_found_again(spark: Any) -> None:
+def test_rejected_row_keeps_its_source_and_seq(spark: Any) -> None:
     broken = {"seq": 7, "queue": "q", "headers": "[" * 5000, "headers_bytes": 5000, "body_bytes": 3}
     (row,) = rejected(parsed(raw(spark, broken)), "audit").collect()
     assert row.asDict() == {
@@ -134,7 +134,7 @@ def test_a_delayed_message_waits_from_when_it_was_due(spark: Any) -> None:
     assert (row.critical_ms, row.delivery_ms) == (750, 500)
 
 
-def test_a_message_that_was_due_before_it_was_sent_waits_from_when_it_was_sent(spark: Any) -> None:
+def test_message_due_before_it_was_sent_waits_from_its_sending(spark: Any) -> None:
     """A timeout of a time that is over, or one that was sent on: before it was there it could not wait."""
     due = AUDITED.replace("{", '{"NServiceBus.DeliverAt":"2026-11-14 11:00:00:000000 Z",', 1)
     (row,) = history(parsed(raw(spark, {"headers": due})), "audit", 7).collect()
@@ -184,7 +184,7 @@ def code(frame: DataFrame) -> str:
     return "".join(found.apply(place)._2() for place in range(found.size()))
 
 
-def test_what_a_message_did_in_two_minutes_is_a_part_of_each(spark: Any) -> None:
+def test_story_has_a_part_for_each_minute(spark: Any) -> None:
     """Any window then has what was in it, and the figures of one day can be made anew from its files alone."""
     died = {"result": "failed", "message_id": "a", "endpoint": "Sales", **failed("x", "")}
     last = ENDED.replace(second=59)
@@ -199,7 +199,7 @@ def test_what_a_message_did_in_two_minutes_is_a_part_of_each(spark: Any) -> None
     assert "minute" not in parts[0]
 
 
-def test_so_is_what_it_did_by_another_name(spark: Any) -> None:
+def test_story_has_a_part_for_each_queue_and_type(spark: Any) -> None:
     """Whoever asks for one queue or type finds what failed there, whatever else became of that message."""
     died = {"result": "failed", "message_id": "a", "endpoint": "Sales", "ended_at": ENDED, **failed("x", "")}
     rows = [{**died, "queue": name, "message_type": kind} for name, kind in (("q", "A"), ("r", "A"), ("r", "B"))]
@@ -241,7 +241,7 @@ def test_a_message_has_one_story(spark: Any) -> None:
     assert (other.message_id, other.failed, other.succeeded, other.last_failed_at) == ("b", 0, 1, None)
 
 
-def test_another_batch_asks_java_little(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_batch_calls_java_fewer_than_600_times(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question is a way to another process and back, and the first batch has asked most of them."""
     asked, frame, ways = list[str](), raw(spark, {"headers": AUDITED}), spark.sparkContext._gateway._gateway_client
     ask = ways.send_command

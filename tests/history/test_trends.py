@@ -59,7 +59,7 @@ def test_a_message_has_one_story(parts: list[dict[str, Any]], failures: int, suc
     assert (story.of_all, story.of_succeeded) == (1, int(succeeded is not None))
 
 
-def test_what_one_receiver_of_an_event_did_says_nothing_of_another() -> None:
+def test_receivers_of_an_event_have_separate_stories() -> None:
     told("m", TEN, endpoint="Billing", failed=2, last_failed_at=TEN)
     told("m", TEN, endpoint="Mail", succeeded=1, last_succeeded_at=TEN + MINUTE)
     told("m", TEN, endpoint="Sales", failed=1, last_failed_at=TEN, succeeded=1, last_succeeded_at=TEN + MINUTE)
@@ -101,7 +101,7 @@ def _at(numbers: dict[int, int], rank: int) -> int:
 
 
 @pytest.mark.parametrize("result", ["failed", "rejected", "lock_expired"])
-def test_whatever_is_no_success_has_failed(result: str) -> None:
+def test_every_result_but_success_counts_as_failed(result: str) -> None:
     """Of the lease queue too, and of a result that a later version may have."""
     rolled_up(TEN, 3, result=result, endpoint="Sales")
     rolled_up(TEN, 1, endpoint="Sales")

@@ -13,18 +13,18 @@ def waits(expired: int = 0, **milliseconds: int) -> QueueWaits:
     return QueueWaits({bucket(int(name.removeprefix("ms_"))): number for name, number in milliseconds.items()}, expired)
 
 
-def test_what_expired_and_what_began_too_late_is_lost() -> None:
+def test_expired_and_late_messages_are_lost() -> None:
     assert waits(ms_100=90, ms_6000=4, expired=6).lost(TTBR) == pytest.approx(0.10)
 
 
-def test_at_risk_is_what_one_more_peek_delay_would_have_lost() -> None:
+def test_messages_lost_with_one_more_peek_delay_are_at_risk() -> None:
     seen = waits(ms_100=90, ms_4300=7, ms_6000=3)
     assert seen.at_risk(TTBR, delay_ms=1_000) == pytest.approx(0.07)
     assert seen.at_risk(TTBR, delay_ms=500) == 0
     assert seen.at_risk(TTBR, delay_ms=6_000) == pytest.approx(0.97)
 
 
-def test_exactly_in_time_is_in_time_and_no_wait_at_all_is_shorter_than_any_delay() -> None:
+def test_wait_equal_to_the_ttbr_is_in_time() -> None:
     assert waits(ms_5000=10).lost(TTBR) == 0
     assert waits(ms_0=5, ms_10=5).at_risk(TTBR, delay_ms=6_000) == 1
     assert waits(ms_0=5, ms_10=5).at_risk(TTBR, delay_ms=4_000) == 0
@@ -40,7 +40,7 @@ def test_the_largest_safe_delay_leaves_999_in_1000_in_time(longest: int, safe: i
         assert found + longest <= TTBR
 
 
-def test_one_in_a_thousand_may_have_waited_longer() -> None:
+def test_safe_delay_ignores_one_wait_in_a_thousand() -> None:
     assert waits(ms_10=999, ms_9000=1).safe_delay_ms(TTBR) == pytest.approx(4_990, abs=1)
 
 
@@ -52,5 +52,5 @@ def test_with_the_safe_delay_next_to_nothing_is_at_risk() -> None:
     assert seen.at_risk(TTBR, safe + 200) == pytest.approx(0.05)
 
 
-def test_nothing_seen_loses_nothing_and_all_of_the_time_is_left() -> None:
+def test_no_waits_lose_nothing_and_leave_the_whole_ttbr() -> None:
     assert (waits().lost(TTBR), waits().at_risk(TTBR, 9_000), waits().safe_delay_ms(TTBR)) == (0, 0, TTBR)

@@ -46,7 +46,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_it_reads_and_writes_files(open_folder: Path) -> None:
+def test_numeric_account_reads_and_writes_files(open_folder: Path) -> None:
     done = as_a_number(open_folder / "number", WRITES)
     assert f"read 5 uid-{NUMBER}" in done.stdout, done.stderr
 
@@ -63,7 +63,7 @@ except Exception as error:
 """
 
 
-def test_what_ends_java_is_said_by_its_cause(tmp_path: Path) -> None:
+def test_failed_java_start_names_its_cause(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", FAILS, str(tmp_path)]
     said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
@@ -92,10 +92,10 @@ def told(*lines: str) -> str:
         (("#", "# There is insufficient memory."), "There is insufficient memory."),
     ],
 )  # fmt: skip
-def test_of_many_lines_the_one_that_says_most(lines: tuple[str, ...], cause: str) -> None:
+def test_most_telling_line_of_a_java_failure_is_chosen(lines: tuple[str, ...], cause: str) -> None:
     assert told(*lines) == cause
 
 
-def test_it_stands_beside_what_broke() -> None:
+def test_last_java_error_is_appended_to_the_failure() -> None:
     told("java.lang.OutOfMemoryError: Java heap space")
     assert "said last: java.lang.OutOfMemoryError: Java heap space. The batch" in java.describe(ConnectionResetError())

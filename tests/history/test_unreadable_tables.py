@@ -128,9 +128,7 @@ def test_a_table_that_may_not_be_read_is_no_source(
     assert ledger.watermark() is not None
 
 
-def test_one_that_can_no_longer_be_read_keeps_no_other_back(
-    database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_table_without_a_grant_holds_up_no_other(database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a_audit", "b_audit"):
         audit_queue(database, name)
         put(database, name)
@@ -153,7 +151,7 @@ def test_one_that_can_no_longer_be_read_keeps_no_other_back(
         ("alter table closed.audit drop column seq", "It has no column seq any more"),
     ],
 )
-def test_one_whose_numbers_cannot_even_be_looked_up_keeps_no_other_back(
+def test_table_without_readable_seqs_holds_up_no_other(
     change: str, why: str, database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.run("create schema closed")
@@ -169,7 +167,7 @@ def test_one_whose_numbers_cannot_even_be_looked_up_keeps_no_other_back(
     assert why in HistorySource.objects.get(table='"closed"."audit"').blocked_reason
 
 
-def test_an_archive_in_a_schema_that_may_not_be_entered_keeps_no_queue_back(
+def test_archive_in_a_forbidden_schema_holds_up_no_queue(
     database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.run("revoke usage on schema messages from only_looks_at_some")
@@ -181,7 +179,7 @@ def test_an_archive_in_a_schema_that_may_not_be_entered_keeps_no_queue_back(
     assert "schema messages" in HistorySource.objects.get(table=ARCHIVE).blocked_reason
 
 
-def test_one_that_was_never_read_to_its_end_keeps_no_figures_back(database: Any) -> None:
+def test_table_never_read_to_its_end_holds_up_no_figures(database: Any) -> None:
     """Hours are counted, judged and folded up to where the others are whole; the page still says that not all is."""
     (archive,) = sources(database)
     assert planning.plan_batch(database, archive) is None
@@ -200,7 +198,7 @@ def test_without_an_archive_audit_queues_are_read(database: Any) -> None:
     assert [each.cursor_kind for each in sources(database)] == ["numbers"]
 
 
-def test_what_was_planned_of_a_table_that_is_gone_is_given_up(database: Any) -> None:
+def test_batch_of_a_dropped_table_is_abandoned(database: Any) -> None:
     """Nobody could read it, and History would offer for ever to cancel it. Should it come back, it is planned anew."""
     audit_queue(database)
     put(database)

@@ -177,7 +177,7 @@ def test_a_batch_that_was_planned_on_another_server_is_planned_anew(database: An
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
 
 
-def test_what_the_operator_said_while_a_batch_was_read_stays_said(database: Any) -> None:
+def test_operator_reset_during_a_batch_is_kept(database: Any) -> None:
     (archive,) = sources(database)
     died(database)
     batch = planning.plan_batch(database, archive)
@@ -203,7 +203,7 @@ def test_a_ledger_that_noted_no_timeline_goes_on(database: Any) -> None:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
-def test_events_that_are_in_files_are_marked_whatever_the_zone_of_who_marks_them(zone: str, database: Any) -> None:
+def test_filed_events_are_marked_in_any_session_zone(zone: str, database: Any) -> None:
     """By the very statements of docs/how-to/resume-history.md, in a session of somebody's own."""
     for _ in range(2):
         event(database, 7)
