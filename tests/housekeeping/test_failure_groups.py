@@ -18,7 +18,7 @@ def database(console_database: str, connect: Callable[[str], Connection]) -> Con
     return connect(console_database)
 
 
-def test_it_tells_the_failures_of_what_others_archived(database: Connection) -> None:
+def test_task_fingerprints_rows_archived_by_other_programs(database: Connection) -> None:
     database.run(FOREIGN)
     assert tasks.tell_failures() == 1
     assert tasks.tell_failures() == 0

@@ -55,7 +55,7 @@ def read(batch: HistoryBatch) -> None:
     ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
 
 
-def test_what_is_old_decided_and_read_goes(database: Connection) -> None:
+def test_old_decided_and_read_messages_are_pruned(database: Connection) -> None:
     old, dead, young = ended(database), ended(database, result="failed"), ended(database, days=29)
     read(planned(database))
     assert tasks.prune_archive() == 1
@@ -70,9 +70,7 @@ def store_discarded(connection: Connection, dead: int) -> None:
     connection.run("update messages.message_archive set resolution = 'discarded' where id = %s", [dead])
 
 
-def test_what_was_decided_just_now_can_be_taken_back_however_long_ago_it_died(
-    database: Connection, settings: Any
-) -> None:
+def test_recent_discard_of_an_old_death_is_not_pruned(database: Connection, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
     dead = ended(database, result="failed")
     dead_messages.discard(database, [dead], "ana")
@@ -83,7 +81,7 @@ def test_what_was_decided_just_now_can_be_taken_back_however_long_ago_it_died(
     assert tasks.prune_archive() == 1
 
 
-def test_who_takes_it_back_at_that_instant_keeps_it(
+def test_message_being_restored_is_passed_over(
     database: Connection, console_database: str, connect: Callable[[str], Connection], settings: Any
 ) -> None:
     """It is passed over and not waited for: whoever waits would delete what is dead again, and told as restored."""
@@ -105,7 +103,7 @@ def test_who_takes_it_back_at_that_instant_keeps_it(
     assert (went, left(database)) == ([0], [dead])
 
 
-def test_nothing_goes_of_an_archive_that_came_in_its_place(database: Connection) -> None:
+def test_replaced_archive_is_not_pruned(database: Connection) -> None:
     """Restored between the question how far history has read and the deletion: nobody has read any of it."""
     ended(database)
     asked_about = database.value(OID)
@@ -117,7 +115,7 @@ def test_nothing_goes_of_an_archive_that_came_in_its_place(database: Connection)
     assert archive_retention.prune(database, before, None, archive_retention.as_of("1/1", database.value(OID))) == 1
 
 
-def test_what_is_old_is_found_by_an_index(database: Connection) -> None:
+def test_prunable_rows_are_found_by_an_index(database: Connection) -> None:
     database.run(
         "insert into messages.message_archive (created_at, handled_by, message, result, died_at)"
         " select now(), 'Billing', '{}', 'success', now() - g * interval '1 minute' from generate_series(1, 20000) g"
@@ -153,7 +151,7 @@ def test_a_batch_keeps_its_rows_until_it_has_ended(database: Connection) -> None
     assert left(database) == [late]
 
 
-def test_who_commits_late_is_kept_whatever_his_number(
+def test_late_commit_is_kept_until_history_has_read_it(
     database: Connection, console_database: str, connect: Callable[[str], Connection]
 ) -> None:
     slow = connect(console_database)
@@ -167,7 +165,7 @@ def test_who_commits_late_is_kept_whatever_his_number(
     assert tasks.prune_archive() == 1
 
 
-def test_on_another_server_nothing_goes(database: Connection) -> None:
+def test_archive_on_another_server_is_not_pruned(database: Connection) -> None:
     ended(database)
     read(planned(database))
     assert planning.plan_batch(database, HistorySource.objects.get()) is None
@@ -191,7 +189,7 @@ def test_without_history_age_decides(database: Connection, settings: Any) -> Non
     assert tasks.prune_archive() == 1
 
 
-def test_nothing_goes_unasked(database: Connection, settings: Any) -> None:
+def test_archive_without_a_retention_is_not_pruned(database: Connection, settings: Any) -> None:
     ended(database)
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 0, "SPARK_MASTER": ""}
     assert tasks.prune_archive() == 0

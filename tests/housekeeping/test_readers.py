@@ -62,7 +62,7 @@ def begun(database: Connection) -> None:
     assert tasks.prune_archive() == 0
 
 
-def test_what_another_console_has_not_read_stays(database: Connection, other: Other) -> None:
+def test_rows_unread_by_another_console_stay(database: Connection, other: Other) -> None:
     with other():
         begun(database)
     first = ended(database)
@@ -82,7 +82,7 @@ def test_what_another_console_has_not_read_stays(database: Connection, other: Ot
 
 
 @pytest.mark.parametrize("history", ["", "local[2]"])
-def test_it_waits_for_a_console_that_prunes_nothing_whether_it_keeps_history_or_not(
+def test_pruning_waits_for_a_console_that_prunes_nothing(
     database: Connection, other: Other, settings: Any, history: str
 ) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 0}
@@ -95,7 +95,7 @@ def test_it_waits_for_a_console_that_prunes_nothing_whether_it_keeps_history_or_
     assert left(database) == [late]
 
 
-def test_it_waits_for_events_that_another_console_has_in_no_file(database: Connection, other: Other) -> None:
+def test_pruning_waits_for_events_unfiled_by_another_console(database: Connection, other: Other) -> None:
     dead = ended(database, result="failed")
     dead_messages.discard(database, [dead], "ana")
     database.run("update messages.message_archive set resolved_at = resolved_at - interval '31 days'")
@@ -115,7 +115,7 @@ def test_it_waits_for_events_that_another_console_has_in_no_file(database: Conne
         assert tasks.prune_archive() == 1
 
 
-def test_what_was_said_on_another_server_holds_all_back(database: Connection, other: Other) -> None:
+def test_position_noted_on_another_server_holds_pruning_back(database: Connection, other: Other) -> None:
     """A dump brings what consoles said along: its transaction ids mean nothing here."""
     with other():
         begun(database)
@@ -128,7 +128,7 @@ def test_what_was_said_on_another_server_holds_all_back(database: Connection, ot
         assert tasks.prune_archive() == 1
 
 
-def test_what_was_said_of_the_table_before_holds_all_back(
+def test_position_noted_of_the_former_table_holds_pruning_back(
     database: Connection, console_database: str, other: Other, settings: Any, tmp_path: Path
 ) -> None:
     """The archive was restored from a dump: by ids of another server its rows may be what that console has read."""
@@ -149,9 +149,7 @@ def test_what_was_said_of_the_table_before_holds_all_back(
     assert left(database) == [old]
 
 
-def test_nobody_waits_for_one_that_was_silent_for_a_week_and_a_warning_names_it(
-    database: Connection, other: Other
-) -> None:
+def test_console_silent_for_a_week_is_not_waited_for_but_warned_of(database: Connection, other: Other) -> None:
     with other():
         begun(database)
     ended(database)
@@ -174,7 +172,7 @@ def warned() -> list[Finding]:
     return list(BY_NAME["history_reader_stale"].find(AlertSnapshot(now=now, watching_since=now, silent=reading.silent)))
 
 
-def test_tables_of_a_version_before_are_not_pruned_until_they_are_brought_up_to_date(database: Connection) -> None:
+def test_engine_tables_of_an_old_version_are_pruned_after_an_upgrade(database: Connection) -> None:
     ended(database)
     read(planned(database))
     set_back(database, 1)
@@ -196,7 +194,7 @@ def looking(database: Connection) -> Iterator[Connection]:
     database.run("reset role; drop owned by only_looks_at_deaths; drop role only_looks_at_deaths")
 
 
-def test_who_may_not_read_of_other_consoles_is_told_of_none(database: Connection, looking: Connection) -> None:
+def test_role_without_grants_on_readers_is_told_of_none(database: Connection, looking: Connection) -> None:
     """Their table is newer than the grants of many. What reads it reads deaths, too, and those must be told."""
     database.run("reset role")
     begun(database)

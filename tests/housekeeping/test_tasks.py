@@ -65,7 +65,7 @@ def test_a_fault_in_a_staged_one_is_said_and_it_is_tried_again() -> None:
     until(lambda: tasks.run_operations() or sent(staged))
 
 
-def test_one_in_trouble_says_so_and_is_tried_again() -> None:
+def test_failing_operation_keeps_its_error_and_is_retried() -> None:
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), "ana", "console")
     lifecycle.start(operation.pk, "ana")
     with queue_database().write_session() as connection:
@@ -81,7 +81,7 @@ def test_one_in_trouble_says_so_and_is_tried_again() -> None:
     assert (operation.state, operation.done, operation.last_error) == ("done", 88, "")
 
 
-def test_one_that_a_fault_of_ours_stops_keeps_no_other_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operation_stopped_by_our_bug_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, other = (selection.freeze("retry", [message.id], "ana", "console") for message in dead(2, exception=REFUSED))
     for operation in (stuck, other):
         lifecycle.start(operation.pk, "ana")
