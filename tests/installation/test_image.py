@@ -86,13 +86,13 @@ def test_the_root_file_system_is_not_written_to(start: Start) -> None:
     assert "Read-only" in ran(start("sh", "-c", "touch x 2>&1; touch /tmp/x $PGQUEUE_STATE_DIR/x"))
 
 
-def test_it_has_its_code_compiled_as_nothing_can_be_kept_later() -> None:
+def test_image_has_its_code_compiled() -> None:
     code = IMAGE / "opt/pgqueue-admin/pgqueue_admin"
     compiled = {path.name.split(".")[0] for path in code.rglob("*.pyc")}
     assert {path.stem for path in code.rglob("*.py")} == compiled
 
 
-def test_it_has_no_tests_and_no_embedded_servers(start: Start) -> None:
+def test_image_has_no_tests_and_no_embedded_servers(start: Start) -> None:
     assert {path.name for path in (IMAGE / "opt/pgqueue-admin").iterdir() if path.is_dir()} == {
         "pgqueue_admin", "static", "templates"
     }  # fmt: skip

@@ -54,7 +54,7 @@ class Made(Product):
         return self.process.wait(seconds)
 
 
-def test_one_command_and_ten_minutes(tmp_path: Path) -> None:
+def test_make_run_shows_history_within_ten_minutes(tmp_path: Path) -> None:
     product = Made(tmp_path)
     began = time.monotonic()
     try:
