@@ -42,7 +42,9 @@ def deadly(session: Connection) -> Iterator[UUID]:
 
 
 @pytest.mark.parametrize("look", WINDOWS)
-def test_its_page(look: str, browser: Browser, product: Product, deadly: UUID, complaints: Complaints) -> None:
+def test_crashing_message_pages(
+    look: str, browser: Browser, product: Product, deadly: UUID, complaints: Complaints
+) -> None:
     addresses = {"crashing-message": f"/crashing-messages/{deadly}/", "workers-crashing": "/workers/"}
     with opened(browser, **WINDOWS[look], timezone_id="UTC", reduced_motion="reduce") as context:
         page = context.new_page()
@@ -76,7 +78,9 @@ def test_enter_in_its_reason_moves_nothing(page: Page, product: Product, deadly:
     expect(page.get_by_role("button", name="Move it out")).to_be_visible()
 
 
-def test_it_is_moved_out_without_scripts(browser: Browser, product: Product, deadly: UUID, session: Connection) -> None:
+def test_crashing_message_is_moved_out_without_scripts(
+    browser: Browser, product: Product, deadly: UUID, session: Connection
+) -> None:
     with opened(browser, java_script_enabled=False) as context:
         page = context.new_page()
         sign_in(page, product)

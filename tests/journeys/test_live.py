@@ -45,7 +45,7 @@ NEXT_IS_KEPT_BACK = """
 """
 
 
-def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Page, product: Product) -> None:
+def test_history_blocker_appears_without_a_reload_unless_paused(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/history/")
     page.evaluate("window.notReloaded = true")
     said = page.get_by_text("A transaction that writes to it is open.")

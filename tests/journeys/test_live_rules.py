@@ -145,7 +145,7 @@ def test_a_process_that_ended_stays_as_a_row_that_says_so(page: Page, product: P
     expect(page.locator("[data-process]", has_text="Demo.Web")).to_have_count(1)
 
 
-def test_what_needed_somebody_stays_greyed_when_it_is_over(page: Page, database: Connection) -> None:
+def test_resolved_need_stays_greyed_on_overview(page: Page, database: Connection) -> None:
     """L4 on Overview."""
     needs = page.locator("[data-need]")  # of one of the recorded queues, which nothing happens to
     one = needs.filter(has=page.locator('.where a[href^="/queues/public/"]')).first
@@ -267,7 +267,7 @@ def test_old_figures_stay_and_say_how_old_they_are(
     expect(page.locator("body")).not_to_have_class(re.compile("figures-stale"))
 
 
-def test_what_no_sample_brings_goes_on_without_the_sampler(page: Page, product: Product, database: Connection) -> None:
+def test_verdict_and_warnings_update_without_the_sampler(page: Page, product: Product, database: Connection) -> None:
     """L6: the verdict, and a warning that opens, on Overview and on the page of warnings."""
     warnings, needs = page.context.new_page(), page.locator("[data-need]")
     warnings.goto(f"{product.url}/alerts/")

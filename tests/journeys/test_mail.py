@@ -26,7 +26,7 @@ MAIL: dict[str, Any] = {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [600, 360])
-def test_it_is_as_wide_as_its_window(width: int, scheme: Any, browser: Browser) -> None:
+def test_mail_is_no_wider_than_its_window(width: int, scheme: Any, browser: Browser) -> None:
     page = browser.new_page(viewport={"width": width, "height": 700}, color_scheme=scheme)
     page.set_content(render_to_string("pgqueue_admin/mail/alert.html", MAIL))
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -191,7 +191,7 @@ OTHERS = (
 )
 
 
-def test_one_locked_queue_takes_no_other_page_away(page: Page, product: Product, rows: Connection) -> None:
+def test_locked_queue_leaves_other_pages_answering(page: Page, product: Product, rows: Connection) -> None:
     """Twelve want to see its messages at once; whoever wants anything else is answered meanwhile."""
     cookies = {each["name"]: each["value"] for each in page.context.cookies()}
 

@@ -21,7 +21,7 @@ def page(browser: Browser, product: Product) -> Iterator[Page]:
         yield page
 
 
-def test_one_is_retried(page: Page, product: Product) -> None:
+def test_single_message_is_retried_without_scripts(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/archive/?q=state:dead+error:Npgsql.PostgresException+queue:Billing")
     page.get_by_role("table").get_by_role("link", name="ChargeCard").first.click()
     page.wait_for_url(re.compile(r"/archive/\d+/"))
