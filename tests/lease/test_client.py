@@ -33,7 +33,7 @@ def test_the_example_runs_as_it_stands(engine_database: str, engine: Connection)
     assert len(lines) <= 10
 
 
-def test_what_is_published_is_told_and_claimed_in_order(
+def test_published_messages_are_notified_and_claimed_in_order(
     queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
     listener = connect(engine_database)
@@ -165,7 +165,9 @@ def test_renewed_locks_last_and_those_that_are_over_are_lost(queue: LeaseQueue, 
     assert queue.finish(kept)
 
 
-def test_nobody_gets_what_somebody_else_has(queue: LeaseQueue, engine_database: str, engine: Connection) -> None:
+def test_concurrent_clients_claim_each_message_once(
+    queue: LeaseQueue, engine_database: str, engine: Connection
+) -> None:
     """L11: many at once, each message once."""
     ids = queue.publish_many(range(300))
     got: list[int] = []
@@ -210,7 +212,7 @@ def test_publishing_commits_with_business_data(queue: LeaseQueue, engine: Connec
 @pytest.mark.parametrize(
     "message", [float("nan"), {"a": [float("inf")]}, "a\0b", {"\0": 1}, "\ud800", object(), {("a",): 1}, b"x"]
 )
-def test_what_jsonb_does_not_take_is_refused_before_it_fails_a_transaction(
+def test_message_that_jsonb_rejects_is_refused_before_the_insert(
     queue: LeaseQueue, engine_database: str, message: Any
 ) -> None:
     with psycopg.connect(engine_database) as mine:
@@ -220,7 +222,7 @@ def test_what_jsonb_does_not_take_is_refused_before_it_fails_a_transaction(
 
 
 @pytest.mark.parametrize("text", ["[" * 3000 + "]" * 3000, "1" * 5000, '{"a":' * 2000 + "1" + "}" * 2000])
-def test_what_python_cannot_read_costs_its_neighbours_nothing(queue: LeaseQueue, engine: Connection, text: str) -> None:
+def test_message_unreadable_in_python_fails_no_other(queue: LeaseQueue, engine: Connection, text: str) -> None:
     """Anybody may write it: the database takes it."""
     queue.publish(1)
     engine.run("insert into messages.message (message) values (%(text)s::jsonb)", {"text": text})

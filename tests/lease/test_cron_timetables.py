@@ -38,7 +38,7 @@ def test_summer_time(expression: str, after: datetime, expected: list[str]) -> N
     assert local(expression, after, 2) == expected
 
 
-def test_what_summer_time_does_is_said() -> None:
+def test_clock_changes_are_described() -> None:
     said = {
         each: clock_changes.sentences(cron_timetable.read(each, VIENNA), WINTER)
         for each in ("30 2 * * *", "30 * * * *")
@@ -108,7 +108,7 @@ FIELD = st.text("0123456789*,-/L#ADEJMNORSTU ?", min_size=1, max_size=6)
 
 
 @given(st.lists(FIELD, min_size=5, max_size=5).map(" ".join) | st.text(max_size=30), st.sampled_from([VIENNA, "UTC"]))
-def test_whatever_is_typed_is_read_or_refused(expression: str, zone: str) -> None:
+def test_any_expression_is_read_or_refused(expression: str, zone: str) -> None:
     try:
         found = cron_timetable.read(expression, zone)
     except ScheduleRefused:

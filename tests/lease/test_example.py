@@ -51,6 +51,6 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-def test_what_the_worker_needs_is_what_the_page_names() -> None:
+def test_readme_names_the_workers_packages() -> None:
     (told,) = re.findall(r"It needs (.*), no Django", PAGE)
     assert re.findall(r"`([a-z]+)", told) == ["psycopg", "orjson", "fastjsonschema"]

@@ -29,7 +29,7 @@ def test_a_lock_that_is_over_is_archived_with_its_id(queue: LeaseQueue, engine: 
     assert row[6].startswith("Its lock was over at ")
 
 
-def test_a_lock_that_may_be_released_comes_back_until_its_attempts_are_used(
+def test_releasable_lock_returns_until_its_attempts_are_used(
     queue: LeaseQueue, engine: Connection, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
     listener = connect(engine_database)
@@ -47,7 +47,7 @@ def test_a_lock_that_may_be_released_comes_back_until_its_attempts_are_used(
     assert archived(engine, "attempts") == [(3,)]
 
 
-def test_who_ends_late_where_it_would_have_been_released_has_ended_it(queue: LeaseQueue, engine: Connection) -> None:
+def test_late_finish_of_a_releasable_lock_counts(queue: LeaseQueue, engine: Connection) -> None:
     """Done is done: to release it would have it done twice."""
     queue.publish(1)
     (lease,) = queue.claim(1, 60, releases=1)
@@ -57,9 +57,7 @@ def test_who_ends_late_where_it_would_have_been_released_has_ended_it(queue: Lea
     assert ended.result == "success"
 
 
-def test_who_ends_late_where_it_would_have_been_archived_ends_it_as_lock_expired(
-    queue: LeaseQueue, engine: Connection
-) -> None:
+def test_late_finish_of_an_unreleasable_lock_is_lock_expired(queue: LeaseQueue, engine: Connection) -> None:
     """Whoever comes first, he or the expiry: the same outcome."""
     queue.publish(1)
     (lease,) = queue.claim(1, 60)
@@ -143,7 +141,7 @@ def test_a_minute_tells_a_thousand(
     assert told == [*ids, *ids[:700]]
 
 
-def test_who_runs_at_the_same_time_tells_nothing(
+def test_concurrent_renotify_notifies_nothing(
     queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
     queue.publish(1)

@@ -23,7 +23,9 @@ def worker(engine_database: str) -> Iterator[LeaseWorker]:
     worker.stop(0)
 
 
-def test_one_statement_a_look(worker: LeaseWorker, engine: Connection, queue: LeaseQueue, server: PostgreSQL) -> None:
+def test_idle_worker_asks_one_statement_a_look(
+    worker: LeaseWorker, engine: Connection, queue: LeaseQueue, server: PostgreSQL
+) -> None:
     assert LeaseSettings().look_every == 60
     log = StatementsLog(server, engine, "idle on new_message")
     worker.start()

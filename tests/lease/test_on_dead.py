@@ -87,7 +87,7 @@ def test_told_by_notify_with_all_that_the_archive_has(
     until(lambda: deliveries(engine) == 0, what="it comes no more")
 
 
-def test_whoever_has_ended_it(
+def test_dead_messages_are_delivered_however_they_ended(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, given: list[DeadMessage], engine_database: str
 ) -> None:
     """Also where nobody listened, an original client, and a lock that expired. A success is no death."""
@@ -112,7 +112,7 @@ def test_whoever_has_ended_it(
     assert {each.result for each in given} == {"failed", "rejected", "lock_expired"}
 
 
-def test_who_handles_only_the_dead_claims_nothing(
+def test_worker_with_only_dead_handlers_claims_nothing(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, given: list[DeadMessage]
 ) -> None:
     """It would reject what others have handlers for."""
@@ -125,7 +125,7 @@ def test_who_handles_only_the_dead_claims_nothing(
     assert engine.value("select count(*) from messages.message_archive") == 1
 
 
-def test_from_when_the_first_one_asks(
+def test_dead_messages_are_delivered_from_the_first_handler_on(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, given: list[DeadMessage]
 ) -> None:
     died(queue, n="before")
@@ -193,7 +193,7 @@ def test_paused_it_waits(
     until(lambda: given)
 
 
-def test_it_is_registered_once_and_by_a_plain_function(handlers: LeaseHandlers, given: list[DeadMessage]) -> None:
+def test_dead_handler_is_registered_once_and_is_not_async(handlers: LeaseHandlers, given: list[DeadMessage]) -> None:
     with pytest.raises(ValueError, match=r"'render' has .* already, when it is dead"):
         handlers.on_dead("render")(print)
 
@@ -242,7 +242,7 @@ def test_kill_9_while_a_handler_of_the_dead_works(engine: Connection, queue: Lea
     assert engine.value("select count(*) from public.told") == 21, "two listen, one is given it"
 
 
-def test_who_archives_needs_no_right_to_deliver_and_lends_none(
+def test_archiving_role_needs_and_lends_no_delivery_right(
     engine: Connection, queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
     """The function writes for everybody who may archive, and nobody else can have it run."""
@@ -270,7 +270,7 @@ def test_who_archives_needs_no_right_to_deliver_and_lends_none(
         engine.run("drop owned by original; drop role original")
 
 
-def test_what_cannot_be_delivered_is_archived_all_the_same(engine: Connection, queue: LeaseQueue) -> None:
+def test_undeliverable_dead_message_is_archived(engine: Connection, queue: LeaseQueue) -> None:
     asked(engine)
     engine.run("alter table messages.dead_delivery add constraint never check (archive_id < 0)")
     archive_id = died(queue)

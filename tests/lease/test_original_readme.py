@@ -72,9 +72,10 @@ def test_the_worker_deletes_the_message_and_writes_it_to_the_archive(
         assert told(engine, 1, "dead_message") == [newest]
 
 
-def test_the_dead_message_carries_the_message_id_where_the_picture_is_taken_at_its_word(
+def test_the_dead_message_carries_the_message_id_as_in_the_picture(
     publisher: Any, worker: Any, engine: Connection
 ) -> None:
+    """With ``dead_payload="message"``, which takes the README's picture at its word."""
     schema.install(engine, dead_payload="message")
     publish(publisher, "test", engine)
     number = publish(publisher, "test", engine)

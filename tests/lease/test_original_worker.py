@@ -93,7 +93,7 @@ def test_each_instruction_ends_as_its_program_ends_it(
     assert waiting(engine) == []
 
 
-def test_without_it_nothing_is_lost_and_a_minute_later_it_is_told_again(
+def test_messages_sent_before_its_start_are_done_after_a_renotify(
     engine_database: str, publisher: Any, engine: Connection, queue: LeaseQueue
 ) -> None:
     """It looks at nothing when it starts: what waited by then is told again each minute."""
@@ -109,7 +109,7 @@ def test_without_it_nothing_is_lost_and_a_minute_later_it_is_told_again(
     assert sorted(archived(engine, "message_id::int, result::text")) == [(each, "success") for each in numbers]
 
 
-def test_of_two_one_processes(engine_database: str, publisher: Any, engine: Connection) -> None:
+def test_only_one_of_two_workers_processes_a_message(engine_database: str, publisher: Any, engine: Connection) -> None:
     with original_worker(engine_database) as first, original_worker(engine_database) as second:
         numbers = []
         for _ in range(10):

@@ -98,7 +98,7 @@ def test_notified_again_by_the_key(connection: Connection) -> None:
     assert explained.plans[0].blocks < 40_000
 
 
-def test_a_plan_that_was_made_when_the_queue_was_empty_still_goes_by_an_index(
+def test_plan_prepared_on_an_empty_queue_uses_an_index(
     engine_database: str, connect: Callable[..., Connection]
 ) -> None:
     """Sessions keep plans: what is chosen for an empty table must not read a full one whole."""
@@ -192,7 +192,7 @@ def test_a_search_looks_through_its_piece_and_no_further(
         assert plan.blocks < 2_000
 
 
-def test_one_number_is_found_at_once(connection: Connection) -> None:
+def test_message_id_is_found_by_index(connection: Connection) -> None:
     table = discovery.find_one(connection, large.LEASES)
     assert table is not None
     explained: Any = Explained(connection)
@@ -201,7 +201,7 @@ def test_one_number_is_found_at_once(connection: Connection) -> None:
     assert all(plan.blocks < 50 for plan in explained.plans)
 
 
-def test_of_many_that_are_over_a_batch_is_ended_and_the_others_not_looked_at(connection: Connection) -> None:
+def test_expire_reads_only_its_batch_of_many_expired_locks(connection: Connection) -> None:
     """After an outage of all workers and all cron: 20,000 locks are over at once."""
     explained = Explained(connection)
     with connection.raw.transaction(force_rollback=True):

@@ -149,7 +149,9 @@ def test_a_transport_message_is_what_an_endpoint_would_have_sent(
     ("missed", "expected", "sent"),
     [("skip", ["skipped"] * 3, 0), ("catch_up", ["caught_up", "skipped", "skipped"], 1)],
 )
-def test_what_was_missed(engine: Connection, missed: Missed, expected: list[str], sent: int) -> None:
+def test_missed_due_times_are_skipped_or_caught_up_by_setting(
+    engine: Connection, missed: Missed, expected: list[str], sent: int
+) -> None:
     schedule = add(engine, missed=missed)
     due(engine, schedule, HOUR, 2 * HOUR, 3 * HOUR)
     assert runner.run(engine, postgresql(), "a test") == (sent, 3 - sent, 0)
@@ -159,7 +161,7 @@ def test_what_was_missed(engine: Connection, missed: Missed, expected: list[str]
 
 
 @pytest.mark.parametrize("missed", ["skip", "catch_up"])
-def test_one_that_is_due_now_catches_up_whatever_was_missed(engine: Connection, missed: Missed) -> None:
+def test_due_schedule_is_sent_after_missed_times(engine: Connection, missed: Missed) -> None:
     schedule = add(engine, missed=missed)
     due(engine, schedule, SECONDS, 2 * SECONDS, HOUR)
     assert runner.run(engine, postgresql(), "a test") == (2, 1, 0)
@@ -204,7 +206,7 @@ runner.run(postgresql().connect(sys.argv[1], application_name="killed"), postgre
 """
 
 
-def test_one_that_is_killed_in_the_middle_has_sent_nothing_and_the_next_one_does(
+def test_killed_run_sends_nothing_and_the_next_run_sends(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
     """It is stopped behind its first insert, by a trigger that waits for a lock of ours."""
@@ -230,9 +232,7 @@ def test_one_that_is_killed_in_the_middle_has_sent_nothing_and_the_next_one_does
     assert (waiting(engine), outcomes(engine)) == (3, ["sent"] * 3)
 
 
-def test_one_that_cannot_be_sent_holds_up_no_other_is_told_and_tried_again(
-    engine: Connection, engine_database: str
-) -> None:
+def test_unsendable_schedule_holds_up_no_other_and_is_retried(engine: Connection, engine_database: str) -> None:
     Endpoint("Billing", engine_database).create_queues()
     lost = add(engine, "lost", to=BILLING)
     due(engine, lost, SECONDS)
@@ -341,7 +341,7 @@ def test_nothing_is_sent_where_code_of_others_would_run(engine: Connection, engi
     assert STORE.listed(engine, billing)[0].error is None
 
 
-def test_nothing_slips_in_between_the_look_and_the_insert(
+def test_trigger_added_during_a_run_is_waited_for_and_seen(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
     """Whoever is just attaching is waited for, and then seen."""
@@ -479,7 +479,7 @@ def test_a_name_is_there_once(engine: Connection) -> None:
         ({"to": Address("messages", "schedule"), "message": "1"}, "to", "has no column expires"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_before_it_is_saved(
+def test_unsendable_schedule_is_refused_before_it_is_saved(
     engine: Connection, about: dict[str, Any], field: str, said: str
 ) -> None:
     with pytest.raises(ScheduleRefused, match=said) as refused:
@@ -488,7 +488,7 @@ def test_what_cannot_be_sent_is_refused_before_it_is_saved(
     assert STORE.listed(engine) == []
 
 
-def test_whoever_may_not_insert_into_the_queue_sends_nothing_there(
+def test_schedule_run_by_a_role_without_insert_sends_nothing(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
     """It runs with the rights of whoever calls it, not with those of whoever made the tables."""
@@ -523,9 +523,7 @@ def test_tables_of_a_version_before_get_schedules(engine: Connection, before: in
     assert runner.run(engine, postgresql(), "a test").sent == 1
 
 
-def test_who_looked_last_is_kept_and_nobody_waits_for_it(
-    engine: Connection, engine_database: str, connect: Connect
-) -> None:
+def test_last_runner_is_recorded_without_waiting(engine: Connection, engine_database: str, connect: Connect) -> None:
     runner.run(engine, postgresql(), "beat on app-1")
     looked = STORE.looked(engine)
     assert (looked.who, looked.first_open) == ("beat on app-1", None)
@@ -569,7 +567,7 @@ def test_a_day_is_the_zones_own(engine: Connection, queue: LeaseQueue) -> None:
     assert [each.message for each in queue.claim(1)] == ["2026-07-02"]
 
 
-def test_with_many_past_runs_and_waiting_messages_each_statement_reads_little(engine: Connection) -> None:
+def test_statements_read_little_with_many_past_runs_and_messages(engine: Connection) -> None:
     """Twenty schedules of each minute with two weeks behind them, on a lease queue of 20,000."""
     for number in range(20):
         add(engine, f"no. {number}", "* * * * *")

@@ -263,7 +263,7 @@ def test_the_ends_that_a_message_can_have(
         ({"kind": "render", "width": 1, "sizes": [1, {"a/b": "x"}]}, "/sizes/1/a~1b"),
     ],
 )
-def test_what_does_not_fit_its_schema_is_rejected_with_the_path(
+def test_message_that_fails_its_schema_is_rejected_with_the_path(
     engine: Connection, queue: LeaseQueue, handlers: LeaseHandlers, make_worker: MakeWorker, message: Any, path: str
 ) -> None:
     whole = {"type": "integer"}
@@ -412,7 +412,7 @@ def test_failures_come_back_after_a_while_and_then_have_failed(
     assert archived(engine, "result::text, attempts, details") == [("failed", 3, "ValueError: broken")]
 
 
-def test_what_is_due_later_is_handled_then_without_a_notify(
+def test_delayed_release_is_handled_when_due_without_a_notify(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any]
 ) -> None:
     queue.publish(1)
@@ -457,7 +457,7 @@ def test_l11_two_processes_each_message_once(engine: Connection, queue: LeaseQue
         assert sorted(row[0] for row in rows if row[3] == f"worker {number}") == sorted(mine)
 
 
-def test_sessions_that_are_cut_are_opened_again_and_what_came_meanwhile_is_handled(
+def test_cut_sessions_reopen_and_messages_sent_meanwhile_are_handled(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any]
 ) -> None:
     make_worker()
@@ -565,7 +565,7 @@ def test_ctrl_c_while_it_starts_waits_until_it_has_started(
 @pytest.mark.parametrize(
     "kind_of", ["type", lambda message: message["type"] if isinstance(message, dict) else "text"], ids=["field", "code"]
 )
-def test_what_kind_a_message_is_of_is_said_by_a_field_or_by_code(
+def test_message_kind_is_read_from_a_field_or_by_code(
     engine: Connection, queue: LeaseQueue, engine_database: str, kind_of: Any
 ) -> None:
     handlers, seen = LeaseHandlers(kind_of), list[Any]()
@@ -588,7 +588,7 @@ def test_what_kind_a_message_is_of_is_said_by_a_field_or_by_code(
     assert rows[1:] == (ends_by_code if by_code else ends)
 
 
-def test_its_breaker_opens_while_the_database_is_away_and_closes_when_it_is_back(
+def test_breaker_opens_during_a_database_outage_and_closes_after(
     engine: Connection,
     queue: LeaseQueue,
     make_worker: MakeWorker,
