@@ -87,7 +87,7 @@ async def test_a_wake_up_renders_once_for_all_who_follow(hub: Hub, board: Board,
     assert board.rendered <= 3, "for those who joined, for whoever listens from now on, and for the wake-up"
 
 
-async def test_who_reads_too_slowly_is_sent_all_of_it_later(hub: Hub, board: Board, database: str) -> None:
+async def test_slow_client_is_sent_the_whole_state_later(hub: Hub, board: Board, database: str) -> None:
     client = hub.join(["board:x"])
     await told(client)
     (feed,) = hub.feeds
@@ -113,14 +113,14 @@ async def test_a_topic_that_fails_keeps_quiet_and_recovers(hub: Hub, board: Boar
     assert await told(client) == {"a": "back"}
 
 
-async def test_nobody_left_means_nothing_rendered(hub: Hub, board: Board) -> None:
+async def test_feeds_without_clients_are_dropped(hub: Hub, board: Board) -> None:
     client = hub.join(["board:x", "nothing", "board:y"])
     assert [list(feed.clients) for feed in hub.feeds] == [[client], [client]]
     hub.leave(client)
     assert hub.feeds == []
 
 
-async def test_who_closes_it_leaves_no_session_half_made(database: str, board: Board) -> None:
+async def test_closing_the_hub_leaves_no_open_session(database: str, board: Board) -> None:
     """However far it was: the server waits a minute for whoever does not say who they are, and drops no database."""
     before = sockets()
     for turns in range(60):
@@ -139,7 +139,7 @@ def sockets() -> set[str]:
     return {place for place in places if os.path.realpath(place).rpartition("/")[2].startswith("socket:")}
 
 
-async def test_what_means_the_same_is_rendered_once(hub: Hub, board: Board) -> None:
+async def test_equivalent_arguments_share_one_feed(hub: Hub, board: Board) -> None:
     topics.register("numbers", board.render, argument=lambda said: said.lstrip("0") if said.isdigit() else None)
     clients = [hub.join([f"numbers:{said}"]) for said in ("12", "012", "0000012", "x", "", "-12")]
     assert [(feed.topic.name, feed.argument) for feed in hub.feeds] == [("numbers", "12")]

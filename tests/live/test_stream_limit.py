@@ -43,7 +43,7 @@ async def followed(key: str) -> Any:
     return frames_of
 
 
-async def test_one_page_too_many_is_refused_with_a_reason_and_the_others_go_on() -> None:
+async def test_stream_over_the_limit_is_refused_and_open_ones_go_on() -> None:
     pages = [await followed("ana") for _ in range(stream.MOST)]
     refused: Any = await stream.live(asked_by("ana"))
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
@@ -64,7 +64,7 @@ async def test_streams_that_are_asked_for_together_are_counted_too() -> None:
     assert [await anext(each, None) for each in begun] == [feed.HELLO] * stream.MOST + [None] * 3
 
 
-async def test_nothing_is_kept_of_those_who_are_gone() -> None:
+async def test_closed_streams_leave_no_entry() -> None:
     seen = StreamLimit()
     with seen.one("ana"), seen.one("ana"):
         assert not seen.is_full("ana")
