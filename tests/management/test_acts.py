@@ -100,7 +100,7 @@ def test_waiting_messages_are_listed_and_acted_on(queues: Connection) -> None:
     assert {each.verb for each in entries} == {"move", "discard", "move out"}
 
 
-def test_what_waits_where_nothing_is_done_is_listed(
+def test_waiting_messages_of_a_read_only_database_are_listed(
     queues: Connection, databases: Databases, settings: Settings, connect: Callable[[str], Connection]
 ) -> None:
     with databases.clone("empty") as dsn:
@@ -307,7 +307,7 @@ def test_a_subscription_is_ended_and_put_back(queues: Connection) -> None:
 ESCAPE = "\x1b[2Jowned\x07\u202e\nRow"
 
 
-def test_what_strangers_wrote_steers_no_terminal(queues: Connection) -> None:
+def test_control_characters_of_messages_reach_no_terminal(queues: Connection) -> None:
     queues.run(postgresql().subscription.create(table=Address("public", "SubscriptionRouting")))
     about = {"endpoint": f"Sales{ESCAPE}", "topic": f"Shop.Heard{ESCAPE}", "queueaddress": '"public"."Sales"'}
     queues.run(postgresql().subscription.subscribe(table=Address("public", "SubscriptionRouting")), about)
@@ -370,7 +370,7 @@ NO_TEXT = "caf\udce9"
     ],
     ids=repr,
 )
-def test_what_cannot_be_taken_is_said(queues: Connection, argv: tuple[str, ...]) -> None:
+def test_invalid_arguments_exit_with_an_error(queues: Connection, argv: tuple[str, ...]) -> None:
     dead(1, state="dead", queue=BILLING, kind="transport")
     assert run(*argv)[0] in (2, 5)
 

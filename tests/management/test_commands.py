@@ -31,9 +31,10 @@ def run(var: Path, *argv: str, **environment: str) -> tuple[int, str]:
     return ran.returncode, ran.stderr
 
 
-def test_a_copied_unit_that_names_the_settings_of_before_is_told_what_they_are_called(
+def test_former_settings_module_is_refused_with_the_new_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A unit that was copied before the module was renamed still names it."""
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.worker_settings")
     with pytest.raises(SystemExit, match=r"pgqueue_admin\.config\.base_settings"):
         command_line.main()
@@ -50,7 +51,7 @@ def test_where_nothing_is_started_they_say_what_starts_it(tmp_path: Path, argv: 
 
 
 @pytest.mark.parametrize(("argv", "code"), [(["dead", "list"], NO_DATABASE), (["migrate", "--check"], 1)])
-def test_of_a_database_of_others_nobody_says_that(tmp_path: Path, argv: list[str], code: int) -> None:
+def test_hint_of_make_run_is_left_out_for_a_given_database(tmp_path: Path, argv: list[str], code: int) -> None:
     ended, said = run(tmp_path, *argv, DATABASE_URL="postgresql://a@127.0.0.1:1/b", SECRET_KEY="k" * 64)
     assert ended == code
     assert "Connection refused" in said
@@ -103,7 +104,7 @@ def test_at_a_terminal_the_driver_says_what_it_is(console_database: str, tmp_pat
                 os.close(each)
 
 
-def test_its_help_says_it() -> None:
+def test_help_of_history_says_that_it_does_not_return() -> None:
     asked = [sys.executable, "manage.py", "history", "--help"]
     told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "goes on and does not return" in " ".join(told.split())

@@ -56,7 +56,7 @@ def test_list() -> None:
     )
 
 
-def test_what_the_archives_box_takes_is_taken_here(archive: Connection) -> None:
+def test_search_option_takes_the_archive_search_grammar(archive: Connection) -> None:
     """All that the filters cannot say: what is left out, either of two, ranges, and how it ended."""
     q = "(queue:Billing OR queue:Newsletter) -error:RefusedException size:>1"
     found = json.loads(run("list", "--search", q, "--json", "--limit", "1000")[1])["messages"]
@@ -101,7 +101,7 @@ def test_retry_a_frozen_set() -> None:
     assert (entry.who, entry.origin, entry.count, entry.reason) == ("ana", "command", 88, "gateway is back")
 
 
-def test_what_was_not_done_is_named_and_exits_1() -> None:
+def test_messages_not_retried_are_listed_with_exit_code_1() -> None:
     one, gone = dead(exception=REFUSED)[0], dead(queue='"public"."Newsletter"')[0]
     run("discard", str(one.id), "--yes", "--as", "bob")
     code, said = run("retry", str(one.id), str(gone.id), "--yes", "--json")
@@ -210,7 +210,7 @@ def test_a_message_in_the_log_of_ids_is_the_one_shown() -> None:
     assert archived(message.id).state == "dead"
 
 
-def test_what_a_retry_has_sent_is_called_back() -> None:
+def test_call_back_takes_back_a_retrys_messages() -> None:
     before = number_in(BILLING)
     run("retry", *REFUSED_ONES, "--yes")
     number = str(Operation.objects.get().pk)

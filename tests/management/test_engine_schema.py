@@ -26,7 +26,7 @@ def bare(console_database: str) -> None:
         connection.run("drop schema messages cascade; drop type public.message_status cascade")
 
 
-def test_it_says_what_it_did(bare: None) -> None:
+def test_command_reports_creation_and_no_change(bare: None) -> None:
     assert run() == f"The engine's tables are made, in schema messages: version {VERSION}."
     assert run() == f"The engine's tables are there already, version {VERSION}. Nothing was changed."
 
@@ -60,7 +60,7 @@ def test_no_program_starts_on_tables_of_a_later_version(console_database: str, p
         call_command(*program)
 
 
-def test_whether_tables_are_fit_is_told_while_somebody_has_locked_the_archive(console_database: str) -> None:
+def test_schema_version_is_read_while_the_archive_is_locked(console_database: str) -> None:
     with queue_database().write_session() as connection, connection.transaction():
         connection.run("lock table messages.message_archive in access exclusive mode")
         with postgresql().connect(console_database) as beside:
@@ -78,7 +78,7 @@ def test_no_program_starts_on_tables_of_the_version_before(console_database: str
         call_command(*program)
 
 
-def test_the_texts_are_indexed_where_somebody_asks_and_the_cost_is_said_before(console_database: str) -> None:
+def test_text_index_is_built_on_request_after_its_estimated_cost(console_database: str) -> None:
     said = run("--index-text", "--yes")
     assert re.search(r"texts of ≈\s0 messages will take ≈\s\d+\skB beside \d+\skB of archive, and ≈\s", said)
     assert "the archive is empty" in said
@@ -106,7 +106,7 @@ def test_without_the_engines_tables_there_is_nothing_to_index(bare: None) -> Non
         run("--index-text", "--yes")
 
 
-def test_what_a_cut_build_has_left_is_named(console_database: str) -> None:
+def test_invalid_index_of_a_cut_build_is_named(console_database: str) -> None:
     run("--index-text", "--yes")
     with queue_database().write_session() as connection:
         connection.run(

@@ -92,7 +92,7 @@ def test_install_status_and_remove(shop: Connection) -> None:
 
 
 @pytest.mark.pg_cron
-def test_one_real_minute(shop: Connection) -> None:
+def test_pg_cron_does_the_upkeep_within_a_real_minute(shop: Connection) -> None:
     """An expired lock is ended, a waiting message is told again, and what is due is sent: by the server alone."""
     queue = LeaseQueue(queue_dsn())
     lost, waits = queue.publish_many(["lost", "waits"])
@@ -123,7 +123,7 @@ def queue_dsn() -> str:
 
 
 @pytest.mark.pg_cron
-def test_its_statements_do_what_ours_do(shop: Connection) -> None:
+def test_job_statements_do_what_our_upkeep_does(shop: Connection) -> None:
     """Called as pg_cron calls them; the rest of its minutes."""
     queue = LeaseQueue(queue_dsn())
     ids = queue.publish_many(range(3))
