@@ -5,7 +5,7 @@ from datetime import timedelta
 from pgqueue_admin.models import ArchiveSample, database_clock, navigation_counts, queue_overview, samples
 
 
-def test_what_was_counted_last_is_told_also_after_the_clock_stepped_back(console_database: str) -> None:
+def test_newest_archive_count_wins_after_the_clock_stepped_back(console_database: str) -> None:
     now = database_clock.now()
     samples.store_archive(5, now + timedelta(hours=1), history=True)
     for second in range(3):

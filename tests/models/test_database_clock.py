@@ -66,7 +66,7 @@ def test_an_old_sample_is_stale_by_the_databases_clock(
     assert staleness.is_stale(None)
 
 
-def test_what_the_host_noted_is_told_by_the_one_clock(
+def test_host_time_is_converted_to_the_database_clock(
     console_database: str, skewed: timedelta, connect: Callable[..., Connection]
 ) -> None:
     noted = timezone.now()
@@ -97,7 +97,7 @@ def test_a_slow_answer_is_off_by_half_of_it_at_most(
     assert before - off <= shown <= after + off
 
 
-def test_nobody_else_asks_the_host() -> None:
+def test_only_the_clock_module_reads_the_hosts_clock() -> None:
     asking = {
         f"{path.relative_to(ROOMS)}: {line.strip()}"
         for room in JUDGING

@@ -31,7 +31,7 @@ def found(queue: int, grain: str) -> list[tuple[str, int, int, int, bool]]:
     ]
 
 
-def test_what_is_over_is_folded_and_what_is_not_is_live(sales: Queue) -> None:
+def test_past_minutes_are_folded_and_the_current_one_is_live(sales: Queue) -> None:
     sampled(sales, TEN, 3, 9, 4, 1, 5, 5)
     sampled(sales, TEN + MINUTE, 7, None, 8)
     assert depth_history.fold(TEN + MINUTE + 40 * SECOND) == 2  # the queue's own, and that of all

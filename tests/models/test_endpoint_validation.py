@@ -43,20 +43,20 @@ def row(**settings: object) -> Endpoint:
 
 
 @pytest.mark.parametrize("settings", ODD)
-def test_what_cannot_be_is_told_of_its_own_field(settings: dict[str, object]) -> None:
+def test_invalid_setting_is_reported_at_its_field(settings: dict[str, object]) -> None:
     found = faults(row(**settings))
     assert set(found) & {*settings, "immediate_retries", "delayed_retries", "audit_queue"}
     assert all(sentence.endswith(".") for sentence in found.values())
 
 
 @pytest.mark.parametrize("settings", FINE)
-def test_what_is_let_through_is_taken_by_the_engine(settings: dict[str, object]) -> None:
+def test_settings_the_console_accepts_are_accepted_by_the_engine(settings: dict[str, object]) -> None:
     assert faults(row(**settings)) == {}
     assert of_row(row(**settings)).faults() == []
 
 
 @pytest.mark.parametrize("settings", ODD)
-def test_what_the_engine_refuses_is_never_let_through(settings: dict[str, object]) -> None:
+def test_settings_the_engine_refuses_are_refused_by_the_console(settings: dict[str, object]) -> None:
     if of_row(row(**settings)).faults():
         assert faults(row(**settings))
 

@@ -39,7 +39,7 @@ def test_a_saved_setting_is_audited_and_announced(sales: Endpoint, heard: Connec
     assert told(heard) == ["Sales"]
 
 
-def test_what_changes_nothing_leaves_no_trace(sales: Endpoint, heard: Connection) -> None:
+def test_unchanged_settings_are_neither_audited_nor_announced(sales: Endpoint, heard: Connection) -> None:
     assert endpoints.save_settings("Sales", {"peek_delay_ms": 1000}, "ana", "console").version == 1
     assert not AuditEntry.objects.exists()
     assert told(heard) == []
@@ -55,7 +55,7 @@ def test_the_second_of_two_is_told_who_was_quicker(sales: Endpoint) -> None:
     assert Endpoint.objects.get().concurrency == 8
 
 
-def test_of_two_at_the_same_instant_one_is_told_too(sales: Endpoint, heard: Connection) -> None:
+def test_one_of_two_simultaneous_changes_is_refused(sales: Endpoint, heard: Connection) -> None:
     """Both read version 1: who does not wait to read it would write over the other, with no word to either."""
     refused = list[str]()
 
@@ -113,7 +113,7 @@ def test_undo_is_refused_once_somebody_changed_it_again(sales: Endpoint) -> None
         endpoints.undo("Sales", entry.id, "ana", "console")
 
 
-def test_what_replaced_nothing_cannot_be_undone(console_database: str) -> None:
+def test_creation_cannot_be_undone(console_database: str) -> None:
     endpoints.create("Sales", {"desired_processes": 1}, "ana", "command")
     with pytest.raises(endpoint_change.ActRefused, match="replaced nothing"):
         endpoints.undo("Sales", AuditEntry.objects.get().id, "ana", "console")
@@ -149,7 +149,7 @@ def test_a_foreign_endpoint_has_declared_values_and_no_processes(console_databas
         endpoints.start("Invoicing", "ana", "console")
 
 
-def test_what_was_declared_is_in_the_audit_with_its_address(console_database: str) -> None:
+def test_declaration_is_audited_with_its_address(console_database: str) -> None:
     """Also where the delay is the one that a new row has anyway."""
     delay = Endpoint().peek_delay_ms
     endpoints.declare("Invoicing", Address("Legacy", "Bills"), {"peek_delay_ms": delay}, "ana", "console")

@@ -34,7 +34,7 @@ def test_have_and_want_and_why_one_is_missing(sales: Endpoint) -> None:
     assert {row.pid for row in found.processes} == {1, 2, 3}, "what ended is history"
 
 
-def test_who_is_silent_for_ten_seconds_has_lost_its_heartbeat(sales: Endpoint) -> None:
+def test_process_silent_for_ten_seconds_has_lost_its_heartbeat(sales: Endpoint) -> None:
     process(1, heartbeat_at=Now() - timedelta(seconds=11))
     process(2, heartbeat_at=Now() - timedelta(seconds=3))
     found = processes.of_endpoint("Sales")

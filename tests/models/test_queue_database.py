@@ -36,7 +36,7 @@ def test_options_of_the_url_are_honoured_and_ours_win(console_database: str) -> 
     assert shown == {"reading": ["7MB", "UTC", "5s", "on"], "writing": ["7MB", "UTC", "5min", "off"]}
 
 
-def test_who_asks_for_a_server_that_takes_writes_can_look_there(
+def test_url_that_requires_a_primary_opens_read_only_sessions(
     server: PostgreSQL, console_database: str, connect: Callable[[str], Connection]
 ) -> None:
     """Sessions that only look write nowhere, and none may be refused for that. A real standby stands before it."""

@@ -103,7 +103,7 @@ def test_where_others_could_create_nothing_is_made_and_the_cure_is_named(
     migrate()
 
 
-def test_a_console_database_of_an_earlier_version_is_refused_in_one_sentence(admin: Connection) -> None:
+def test_old_console_database_is_refused_in_one_sentence(admin: Connection) -> None:
     makes_it(admin, str(admin.value("select current_database()")))
     migrate()
     Queue.objects.create(schema="public", table="Sales", kind="input")
@@ -128,7 +128,7 @@ def test_its_tables_in_public_are_refused_as_well(admin: Connection) -> None:
     assert admin.all(_WHERE) == before
 
 
-def test_another_project_of_the_same_role_in_public_is_not_touched(admin: Connection) -> None:
+def test_foreign_django_tables_in_public_are_not_touched(admin: Connection) -> None:
     admin.run("""grant create on schema public to plain; set role plain;
         create table public.django_migrations (app text, name text);
         insert into public.django_migrations values ('shop', '0001_initial'); reset role""")
@@ -149,7 +149,7 @@ def test_a_ledger_of_another_role_is_no_affair_of_ours(admin: Connection) -> Non
     assert Queue.objects.count() == 0
 
 
-def test_who_only_asks_makes_nothing(admin: Connection) -> None:
+def test_migrate_plan_and_check_create_nothing(admin: Connection) -> None:
     makes_it(admin, str(admin.value("select current_database()")))
     call_command("migrate", verbosity=0, skip_checks=True, plan=True)
     with pytest.raises(SystemExit):

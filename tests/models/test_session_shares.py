@@ -17,7 +17,7 @@ from pgqueue_admin.models.session_shares import Shares
 A, B = Address("public", "A"), Address("public", "B")
 
 
-def test_who_has_its_share_leaves_the_rest_to_others() -> None:
+def test_used_up_share_leaves_the_rest_to_others() -> None:
     shares = Shares()
     with ExitStack() as taken:
         for _ in range(2):
@@ -34,7 +34,7 @@ def test_who_has_its_share_leaves_the_rest_to_others() -> None:
         """All came back."""
 
 
-def test_who_waits_gets_the_share_that_comes_back() -> None:
+def test_waiter_gets_a_returned_share() -> None:
     shares, asked = Shares(), []
 
     def take() -> None:

@@ -13,7 +13,7 @@ HOUR, MINUTE = STEPS["hour"], STEPS["minute"]
 
 
 @given(st.sampled_from(list(STEPS)), st.integers(0, 10_000), st.integers(1, 10_000))
-def test_they_are_the_same_stretch_in_whole_steps(grain: str, first: int, steps: int) -> None:
+def test_parts_cover_the_span_in_whole_steps(grain: str, first: int, steps: int) -> None:
     since = floor(MONDAY + first * STEPS[grain], grain)
     parts = list(few(grain, since, since + steps * STEPS[grain]))
     ends = [since, *(until for _, _, until in parts)]
@@ -32,14 +32,14 @@ def test_they_are_the_same_stretch_in_whole_steps(grain: str, first: int, steps:
         ("day", MONDAY, MONDAY + 48 * HOUR, {"day": 2}),
     ],
 )
-def test_there_are_no_fewer(grain: str, since: datetime, until: datetime, steps: dict[str, int]) -> None:
+def test_span_is_cut_into_the_fewest_steps(grain: str, since: datetime, until: datetime, steps: dict[str, int]) -> None:
     found: dict[str, int] = {}
     for each, begin, end in few(grain, since, until):
         found[each] = found.get(each, 0) + int((end - begin) / STEPS[each])
     assert {each: number for each, number in found.items() if number} == steps
 
 
-def test_of_no_stretch_there_is_nothing() -> None:
+def test_single_part_and_empty_span_stay_as_they_are() -> None:
     assert list(few("hour", MONDAY, MONDAY)) == [("hour", MONDAY, MONDAY)]
     assert list(few("minute", MONDAY + MINUTE, MONDAY + 2 * MINUTE)) == [
         ("minute", MONDAY + MINUTE, MONDAY + timedelta(minutes=2))
