@@ -88,7 +88,7 @@ def test_a_delayed_message_is_found(connection: Connection) -> None:
         "the-id",
     ],
 )
-def test_what_says_something_else_is_none_of_it(connection: Connection, text: str) -> None:
+def test_similar_header_text_is_not_in_the_conversation(connection: Connection, text: str) -> None:
     make(connection, "A")
     put(connection, "A", text=text)
     assert looked(connection, "the-id")["A"].messages == []
@@ -117,16 +117,16 @@ def test_a_table_that_somebody_holds_is_named_and_the_others_are_read(
     assert told["B"].failed
 
 
-def test_all_that_may_be_asked_has_an_end(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lookup_over_its_time_limit_leaves_queues_unread(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(connection, "A")
     put(connection, "A")
     monkeypatch.setattr(conversations, "SECONDS", 0.0)
     assert looked(connection)["A"].unread
 
 
-def test_what_may_not_be_read_is_named(
-    connection: Connection, database: str, connect: Callable[..., Connection]
-) -> None:
+def test_unreadable_queue_is_named(connection: Connection, database: str, connect: Callable[..., Connection]) -> None:
     make(connection, "A")
     connection.run("create role only_looks_conversation")
     connection.run("grant usage on schema public to only_looks_conversation")

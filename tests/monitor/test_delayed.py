@@ -73,7 +73,7 @@ def test_past_the_cap_pages_tell_how_many_there_are(connection: Connection, tabl
     assert depth.measure(connection, table, cap=1_000).delayed == pytest.approx(3_000, rel=0.25)
 
 
-def test_of_a_table_in_parts_some_pages_tell_it_too(connection: Connection) -> None:
+def test_partitioned_delayed_table_is_estimated_from_some_pages(connection: Connection) -> None:
     """The whole has no page of its own: taken for its size, nothing is all, and every row was read at each look."""
     make(connection, "Sales")
     columns = "id uuid default gen_random_uuid(), headers text not null, body bytea, due timestamptz not null"
@@ -97,7 +97,7 @@ def test_overdue_ones_are_counted_up_to_the_cap(connection: Connection, table: Q
     assert (seen.overdue, seen.delayed_how) == (100, "estimate")
 
 
-def test_one_without_a_due_time_is_kept_back_too(connection: Connection, table: QueueTable) -> None:
+def test_delayed_row_without_a_due_time_is_counted(connection: Connection, table: QueueTable) -> None:
     kept(connection, 3)
     connection.run('alter table "Sales.Delayed" alter due drop not null')
     connection.run("insert into \"Sales.Delayed\" (headers) values ('{}')")
@@ -126,13 +126,13 @@ def test_due_times_beyond_the_calendar_hide_no_others(connection: Connection, ta
     assert told_zone.zone == HOUR
 
 
-def test_what_is_never_due_is_counted(connection: Connection, table: QueueTable) -> None:
+def test_delayed_row_due_at_infinity_is_counted(connection: Connection, table: QueueTable) -> None:
     store(connection, "infinity")
     seen = depth.measure(connection, table)
     assert (seen.delayed, seen.overdue, seen.next_due_at) == (1, 0, None)
 
 
-def test_one_can_turn_back(connection: Connection, table: QueueTable) -> None:
+def test_pages_can_be_turned_back(connection: Connection, table: QueueTable) -> None:
     for hours in range(6):
         store(connection, NOON + hours * HOUR)
     first = delayed.page(connection, table, limit=2)

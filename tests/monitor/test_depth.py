@@ -44,7 +44,9 @@ def test_in_flight_is_counted_of_a_prepared_transaction_too(connection: Connecti
         connection.run("rollback prepared 'received'")
 
 
-def test_one_that_expires_in_hand_is_counted_once(connection: Connection, database: str, connect: Connect) -> None:
+def test_message_that_expires_in_flight_is_counted_once(
+    connection: Connection, database: str, connect: Connect
+) -> None:
     """Counted as expired, too, more would be taken off than lie there: three ready messages less than none."""
     table, receiver = made(connection), connect(database)
     fill(connection, table.address, 5, expires="now() at time zone 'utc' - interval '1 hour'")
@@ -94,7 +96,7 @@ def test_a_span_beyond_the_cap_that_holds_few_is_counted(connection: Connection)
     assert (seen.how, seen.depth) == ("counted", 4_000)
 
 
-def test_where_the_probes_tell_nothing_it_is_at_least_the_cap(connection: Connection) -> None:
+def test_depth_without_a_telling_probe_is_at_least_the_cap(connection: Connection) -> None:
     table = made(connection, 500)
     connection.run('alter table "Q" alter column seq type bigint')
     fill(connection, table.address, 1, seq="9000000000")
@@ -106,7 +108,7 @@ def parted(seen: QueueDepth) -> tuple[int, int, int | None, int]:
     return seen.depth, seen.ready, seen.in_flight, seen.expired
 
 
-def test_its_parts_are_the_depth_at_the_cap_too(connection: Connection, database: str, connect: Connect) -> None:
+def test_ready_in_flight_and_expired_add_up_at_the_cap(connection: Connection, database: str, connect: Connect) -> None:
     table, receiver = made(connection), connect(database)
     fill(connection, table.address, 110, expires="timestamp '2000-01-01'")
     fill(connection, table.address, 3, seq="9000000 + i")
@@ -118,7 +120,9 @@ def test_its_parts_are_the_depth_at_the_cap_too(connection: Connection, database
     assert (seen.how, parted(seen)) == ("capped", (100, 0, 100, 0))
 
 
-def test_its_parts_are_the_depth_past_the_cap_too(connection: Connection, database: str, connect: Connect) -> None:
+def test_ready_in_flight_and_expired_add_up_past_the_cap(
+    connection: Connection, database: str, connect: Connect
+) -> None:
     table, receiver = made(connection), connect(database)
     fill(connection, table.address, 20_000, expires="timestamp '2000-01-01'")
     with receiver.transaction():

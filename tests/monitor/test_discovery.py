@@ -35,7 +35,7 @@ def test_names(connection: Connection, name: str, kind: TableKind) -> None:
 
 
 @pytest.mark.parametrize(("header", "kind"), [("FailedQ", TableKind.ERROR), ("ProcessingEnded", TableKind.AUDIT)])
-def test_what_messages_tell_of_an_odd_name(connection: Connection, header: str, kind: TableKind) -> None:
+def test_odd_table_name_is_classified_by_its_messages(connection: Connection, header: str, kind: TableKind) -> None:
     address = make(connection, "Elephants")
     fill(connection, address, 3, headers=f"""'{{"NServiceBus.{header}":"x"}}'""")
     assert found(connection, address).kind is kind
@@ -84,7 +84,7 @@ def test_nothing_in_no_schema(connection: Connection) -> None:
     assert discovery.find(connection, []) == []
 
 
-def test_a_delayed_table_in_another_schema_is_that_of_the_only_queue_of_its_name(connection: Connection) -> None:
+def test_delayed_table_elsewhere_belongs_to_the_one_queue_of_its_name(connection: Connection) -> None:
     """Each table's schema is looked up by its own name (wire sheet 1.4), so a queue's does not hold for it."""
     for schema in ("ops", "spare"):
         connection.run(f"create schema {schema}")

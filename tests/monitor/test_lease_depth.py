@@ -118,7 +118,7 @@ def test_in_and_out_are_counted_whatever_is_kept_for_later(queue: LeaseQueue, sa
     assert sample.in_per_second / sample.out_per_second == pytest.approx(3)
 
 
-def test_who_claims_is_seen_and_who_ends_expired_locks_is_not(queue: LeaseQueue, sampler: Sampler) -> None:
+def test_claim_is_a_departure_and_ending_an_expired_lock_is_not(queue: LeaseQueue, sampler: Sampler) -> None:
     queue.publish_many(range(5))
     (lease,) = queue.claim(1)
     queue.renew(lease, 1e-6)

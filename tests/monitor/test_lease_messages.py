@@ -60,7 +60,7 @@ def test_kind_and_first_scalar_fields(
     assert (seen.id, seen.kind, dict(seen.fields)) == (number, kind, fields)
 
 
-def test_what_is_large_is_not_taken_apart(queue: LeaseQueue, reading: Connection) -> None:
+def test_large_document_is_not_parsed(queue: LeaseQueue, reading: Connection) -> None:
     import random
 
     noise = random.Random(7).randbytes(200_000).hex()
@@ -91,7 +91,9 @@ def test_each_order_begins_where_it_says(queue: LeaseQueue, reading: Connection)
     assert states == {one: "locked", two: "over", three: "later", four: "waiting", five: "waiting"}
 
 
-def test_who_has_it_as_far_as_the_row_tells(queue: LeaseQueue, reading: Connection, engine_database: str) -> None:
+def test_lock_token_and_attempts_are_read_from_the_row(
+    queue: LeaseQueue, reading: Connection, engine_database: str
+) -> None:
     number = queue.publish(1)
     with psycopg.connect(engine_database, autocommit=True) as worker:
         worker.execute("set timezone = 'UTC'")
@@ -131,14 +133,14 @@ def test_words_are_looked_for_in_what_is_large_too(reading: Connection, queue: L
     assert ([each.id for each in found.messages], found.onward) == ([2], None)
 
 
-def test_who_sees_this_queue_alone_searches_it(reading: Connection, queue: LeaseQueue) -> None:
+def test_user_scoped_to_the_lease_queue_searches_it(reading: Connection, queue: LeaseQueue) -> None:
     queue.publish(1)
     table = table_of(reading)
     with visible_queues.within(VisibleQueues(frozenset({table.address}), frozenset())):
         assert len(query.look(reading, table, query.read("size:>0", content_access.ALL, table), 1).messages) == 1
 
 
-def test_who_listens_as_far_as_can_be_told(reading: Connection, engine_database: str, connect: Connect) -> None:
+def test_listening_sessions_are_listed(reading: Connection, engine_database: str, connect: Connect) -> None:
     with psycopg.connect(engine_database, autocommit=True, application_name="psql") as session:
         session.execute('LISTEN "new_message";')
         with psycopg.connect(engine_database, autocommit=True) as other:
@@ -172,7 +174,7 @@ def test_endings_of_the_hour_are_counted_or_said_since_when(
     assert seen.since is not None
 
 
-def test_who_has_a_lock_is_said_by_name_machine_and_process(
+def test_lock_holder_is_given_by_name_host_and_pid(
     queue: LeaseQueue, reading: Connection, connect: Connect, engine_database: str
 ) -> None:
     """Until an original client takes it over, who leaves no name; an expired lock's ending says it, too."""
@@ -194,7 +196,7 @@ def test_who_has_a_lock_is_said_by_name_machine_and_process(
     assert engine.value("select details from messages.message_archive").endswith(f" UTC. It was held by {me}.")
 
 
-def test_in_tables_of_the_version_before_nobody_knows_who(
+def test_lock_holder_is_unknown_in_tables_of_the_version_before(
     queue: LeaseQueue, connect: Connect, engine_database: str
 ) -> None:
     """Messages are claimed and ended there all the same, and by name as soon as the tables are newer."""

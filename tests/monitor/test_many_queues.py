@@ -64,7 +64,7 @@ def test_many_are_asked_in_a_round_trip_and_silent_ones_in_turn(connection: Conn
     assert max(spent) < 10
 
 
-def test_what_messages_tell_is_asked_again_of_each_within_a_minute(connection: Connection) -> None:
+def test_kind_by_messages_is_checked_again_within_a_minute(connection: Connection) -> None:
     addresses = [make(connection, name) for name in ("A", "B", "C")]
     clock = Clock()
     sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
@@ -78,7 +78,7 @@ def test_what_messages_tell_is_asked_again_of_each_within_a_minute(connection: C
 
 
 @pytest.mark.parametrize(("header", "kind"), [("FailedQ", TableKind.ERROR), ("ProcessingEnded", TableKind.AUDIT)])
-def test_what_messages_told_holds_while_none_lies_there_and_others_take_it_back(
+def test_kind_by_messages_holds_while_empty_until_others_contradict(
     connection: Connection, header: str, kind: TableKind
 ) -> None:
     address, clock = make(connection, "Sales"), Clock()
@@ -91,7 +91,7 @@ def test_what_messages_told_holds_while_none_lies_there_and_others_take_it_back(
     assert a_minute_later(sampler, clock) == TableKind.INPUT
 
 
-def test_one_plain_message_that_strays_into_an_error_queue_makes_no_input_queue_of_it(connection: Connection) -> None:
+def test_plain_message_in_an_error_queue_does_not_change_its_kind(connection: Connection) -> None:
     """What arrives there would no longer be moved into the archive, and its age be judged."""
     address, clock = make(connection, "Sales.Faults"), Clock()
     sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)

@@ -138,7 +138,7 @@ def test_a_table_that_became_a_view_between_two_looks(
 
 
 @pytest.mark.parametrize("made", HARMLESS)
-def test_what_no_look_runs_is_looked_into(
+def test_tables_with_harmless_code_are_measured(
     eve: Connection, sampler: Sampler, ran: Callable[[], list[str]], made: str
 ) -> None:
     eve.run(f"{HARMLESS[made]}; grant select on all tables in schema eve to looker")

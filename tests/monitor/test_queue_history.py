@@ -34,7 +34,7 @@ def test_a_head_arrived_when_it_was_first_seen_as_tail() -> None:
     assert track.oldest() == (at(2), "exact")
 
 
-def test_what_was_there_before_is_dated_by_timesent() -> None:
+def test_first_seen_head_is_dated_by_timesent() -> None:
     track = QueueHistory()
     track.note(at(0), holding(50, 60))
     assert track.wants_sent_at() == 50
@@ -164,7 +164,7 @@ def test_numbers_taken_by_open_or_undone_inserts_are_no_departures() -> None:
     assert track.last_departure_at is None
 
 
-def test_who_is_sent_to_faster_than_he_receives_is_seen_by_the_head() -> None:
+def test_departures_from_a_growing_queue_are_seen_at_its_head() -> None:
     track = QueueHistory()
     for second in range(3):
         track.note(at(second), holding(1 + second, 100 + 50 * second))
@@ -204,7 +204,7 @@ def test_a_message_that_comes_behind_a_lower_one_is_no_departure() -> None:
     assert track.last_departure_at is None
 
 
-def test_what_came_while_nobody_looked_is_not_dated_by_the_next_look() -> None:
+def test_arrivals_during_a_gap_are_not_dated_by_the_next_sample() -> None:
     track = QueueHistory()
     track.note(at(0), EMPTY)
     track.note(at(1), holding(101, 103))
@@ -253,7 +253,7 @@ def test_a_clock_that_steps_back_is_a_restart() -> None:
     assert (again.oldest(), again.last_departure_at) == ((at(-60), "least"), at(-60))
 
 
-def test_what_changed_while_nobody_looked() -> None:
+def test_changes_during_a_gap_are_dated_by_the_next_sample() -> None:
     track = QueueHistory()
     track.note(at(0), holding(1, 10))
     track.note(at(1800), holding(1, 10))
@@ -262,7 +262,7 @@ def test_what_changed_while_nobody_looked() -> None:
     assert (track.changed_at, track.last_departure_at) == (at(3600), at(3600))
 
 
-def test_who_looks_seldom_misses_nothing() -> None:
+def test_infrequent_sampling_still_gives_age_and_rates() -> None:
     track = QueueHistory(blind_after=timedelta(seconds=300))
     track.note(at(0), EMPTY)
     track.note(at(60), holding(101, 160))

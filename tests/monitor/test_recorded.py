@@ -43,7 +43,7 @@ def test_every_table_is_classified(tables: dict[Address, QueueTable]) -> None:
     }
 
 
-def test_what_the_catalog_tells(tables: dict[Address, QueueTable]) -> None:
+def test_catalog_facts_match_the_recording(tables: dict[Address, QueueTable]) -> None:
     for address, expected in by_address("queues").items():
         table = tables[address]
         facts = (table.seq_type, table.has_primary_key, table.has_bodystring)
@@ -52,7 +52,7 @@ def test_what_the_catalog_tells(tables: dict[Address, QueueTable]) -> None:
         assert table.size_bytes > 0
 
 
-def test_one_table_is_found_as_among_all(recorded: Connection, tables: dict[Address, QueueTable]) -> None:
+def test_single_table_is_found_as_among_all(recorded: Connection, tables: dict[Address, QueueTable]) -> None:
     for address, table in tables.items():
         assert discovery.find_one(recorded, address) == table
     assert discovery.find_one(recorded, Address("public", "Sales_OrderPolicy")) is None

@@ -105,7 +105,7 @@ def test_a_locked_table_holds_up_nobody(
 
 
 @pytest.mark.parametrize("timeout", [2.0])
-def test_what_came_while_its_table_was_locked(
+def test_arrivals_during_a_table_lock_have_only_a_minimum_age(
     connection: Connection, database: str, connect: Connect, sampler: Sampler
 ) -> None:
     """For an hour, by the clock of the looks: when in it is not known."""

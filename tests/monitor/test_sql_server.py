@@ -98,7 +98,7 @@ def test_tables_are_judged_as_those_of_postgresql(columns: dict[str, str], table
     assert (made.kind, made.address) == (kind, Address("billing:dbo", table))
 
 
-def test_of_a_queue_it_is_said_what_is_its_own() -> None:
+def test_reason_of_a_queue_names_its_extra_columns() -> None:
     assert found(QUEUE).reason == "has id, expires, headers, body and rowversion"
     mine = found({**QUEUE, "Tenant": "int"})
     assert mine.reason.endswith("and columns of its own: tenant")
@@ -226,7 +226,7 @@ def test_values_are_as_the_server_takes_them() -> None:
     }
 
 
-def test_what_has_expired_in_a_stretch() -> None:
+def test_expired_seqs_of_a_range_are_parsed() -> None:
     row = answered("browse", "expired", seqs_json='[{"value":3},{"value":9}]', looked_at=20, looked_to=30)
     assert (row.seqs, row.looked_at, row.looked_to) == ([3, 9], 20, 30)
 

@@ -10,7 +10,7 @@ from tests.monitor.tables import made, take
 from tests.waiting import until
 
 
-def test_what_is_in_flight_is_not_known(
+def test_in_flight_count_is_unknown_on_a_standby(
     server: PostgreSQL, connection: Connection, database: str, connect: Callable[..., Connection]
 ) -> None:
     table, receiver = made(connection, 5), connect(database)
