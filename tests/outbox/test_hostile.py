@@ -99,7 +99,7 @@ def test_a_record_of_anything_keeps_nobody_back(
     ],
 )
 @pytest.mark.parametrize("by", ["relay", "duplicate"])
-def test_what_could_go_nowhere_or_be_lost_waits_and_is_said(
+def test_operation_without_a_valid_destination_waits_and_is_logged(
     make: MakeEndpoint, connection: Connection, database: str, caplog: Any, by: str, odd: str, said: str
 ) -> None:
     """The original's dispatch throws, too: its record was marked as sent here, and nobody got anything."""
@@ -127,7 +127,7 @@ def test_what_could_go_nowhere_or_be_lost_waits_and_is_said(
         ('{"Headers": {"NServiceBus.MessageId": null}}', 'headers = \'{"NServiceBus.MessageId":"bad"}\''),
     ],
 )
-def test_what_the_original_would_send_is_sent(
+def test_operations_as_the_original_writes_them_are_sent(
     make: MakeEndpoint, connection: Connection, database: str, odd: str, came: str
 ) -> None:
     """Base64 as PostgreSQL and MariaDB write it, a time that never ends, an option of another transport."""
@@ -164,7 +164,7 @@ def test_a_duplicate_of_what_sends_nothing_marks_its_record(
 @pytest.mark.parametrize(
     "left", ["set default_transaction_read_only = on", "set role nobody_here", "set statement_timeout = '1ms'"]
 )
-def test_what_a_handler_left_in_its_session_fails_no_other_message(
+def test_session_state_left_by_a_handler_fails_no_other_message(
     make: MakeEndpoint, connection: Connection, database: str, left: str
 ) -> None:
     """A storage session is kept for the next message; the one that it fails is handled in a new one."""
@@ -216,7 +216,7 @@ def test_however_long_a_second_copy_may_wait(make: MakeEndpoint, connection: Con
     assert (charges(connection), rows(database, "error")) == ([1], [])
 
 
-def test_who_gives_his_outbox_up_keeps_no_session_of_it(
+def test_endpoint_without_its_former_outbox_closes_the_sessions(
     make: MakeEndpoint, connection: Connection, database: str, spy: Spy
 ) -> None:
     billing = make(concurrency=1)
@@ -265,7 +265,7 @@ def test_an_answer_whose_mark_failed_still_answers(make: MakeEndpoint, connectio
 
 
 @pytest.mark.parametrize("message_id", ["x" * 201, "it's", "%s", '"', "\u2028", "", "a\0b", "x" * 200, "ß" * 200])
-def test_whatever_its_id_a_message_ends_somewhere(
+def test_message_with_any_id_is_handled_or_goes_to_the_error_queue(
     make: MakeEndpoint, connection: Connection, database: str, message_id: str
 ) -> None:
     billing = make()

@@ -50,9 +50,7 @@ def records(session: Any) -> list[tuple[bool, str]]:
     return [(bool(dispatched), operations) for dispatched, operations in found]
 
 
-def test_who_has_looked_for_a_record_keeps_nobody_from_storing_it(
-    make: MakeEndpoint, mariadb_shop: str, there: Any
-) -> None:
+def test_look_for_a_record_locks_out_no_other_copy(make: MakeEndpoint, mariadb_shop: str, there: Any) -> None:
     """Or one copy waits here for another, which waits for it in another database, and no server sees that."""
     outbox = make(outbox=Outbox(dsn=mariadb_shop, isolation="serializable", wait=timedelta(seconds=1))).outbox
     assert outbox
@@ -112,7 +110,7 @@ def test_two_copies_at_once(
     assert spy.counts["failed"] == 0
 
 
-def test_who_waits_too_long_comes_again(
+def test_message_waiting_too_long_for_its_record_is_received_again(
     make: MakeEndpoint, database: str, mariadb_shop: str, there: Any, spy: Spy
 ) -> None:
     """No slot hangs behind who holds the record, and nothing is counted as a failure. There are whole seconds only."""
@@ -150,7 +148,7 @@ def test_a_handler_that_ends_its_transaction_by_ddl_fails(
     assert (charges(there), records(there), sold(database)) == ([], [], [])
 
 
-def test_what_a_crash_left_is_sent_and_what_is_old_goes(
+def test_upkeep_sends_undispatched_and_deletes_old_records(
     make: MakeEndpoint, database: str, mariadb_shop: str, there: Any
 ) -> None:
     billing = make(outbox=Outbox(dsn=mariadb_shop))

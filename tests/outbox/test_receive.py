@@ -89,7 +89,7 @@ def test_a_pessimistic_copy_waits_and_does_not_run(make: MakeEndpoint, connectio
     assert charges(connection) == [7]
 
 
-def test_who_waits_too_long_comes_again(
+def test_message_waiting_too_long_for_its_record_is_received_again(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, spy: Spy
 ) -> None:
     """Somebody holds the record and does not end: no slot hangs behind him, and nothing is counted as a failure."""
@@ -126,7 +126,7 @@ def test_a_look_that_waits_for_a_lock_is_no_failure_of_the_message(
     assert (rows(database, "error"), spy.counts["failed"]) == ([], 0)
 
 
-def test_what_handlers_ask_waits_as_their_session_says(make: MakeEndpoint, connection: Connection) -> None:
+def test_handlers_keep_their_own_lock_timeout(make: MakeEndpoint, connection: Connection) -> None:
     """The limit of the record's insert is not left behind in their transaction."""
     billing, said = make(outbox=Outbox(concurrency="pessimistic", wait=timedelta(seconds=3))), list[str]()
 
@@ -158,7 +158,7 @@ def test_a_failing_handler_leaves_no_record(
     assert spy.counts["failed"] == 3
 
 
-def test_a_key_of_the_handlers_own_that_is_checked_at_the_commit_is_a_failure(
+def test_handlers_deferred_key_violation_is_a_failure(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
     """And no duplicate, which would come again for ever."""

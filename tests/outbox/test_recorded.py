@@ -46,7 +46,7 @@ def test_both_tables_are_fit_as_they_stand(recorded: Connection) -> None:
         assert list(postgresql().outbox_store(address).faults(recorded)) == []
 
 
-def test_what_they_left_is_read_and_written_back_as_it_was(recorded: Connection, billing: Endpoint) -> None:
+def test_recorded_operations_are_read_and_written_back_unchanged(recorded: Connection, billing: Endpoint) -> None:
     """But for addresses, which stand in full, and events, which stand once for each queue that wants them."""
     asked = list[list[str]]()
 

@@ -89,7 +89,7 @@ SCRIPTS = [
 
 
 @pytest.mark.parametrize(("dialect", "what"), SCRIPTS)
-def test_it_prints_what_was_approved(dialect: str, what: str) -> None:
+def test_script_equals_the_approved_text(dialect: str, what: str) -> None:
     """Of which a person has read each line: where it is to be another, read it again."""
     printed = StringIO()
     call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what=what, stdout=printed)
@@ -120,7 +120,7 @@ def test_longer_or_shorter_than_an_endpoint_keeps_it_is_refused(keep: int) -> No
 
 
 @pytest.mark.parametrize("dialect", ["sqlserver", "oracle"])
-def test_where_no_transaction_can_be_prepared_there_is_no_table_of_decisions(dialect: str) -> None:
+def test_dialect_without_two_phase_commit_has_no_decisions_script(dialect: str) -> None:
     with pytest.raises(CommandError, match="There is no script: the outbox there takes part in no two-phase commit"):
         call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what="decisions")
 

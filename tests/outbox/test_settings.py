@@ -41,7 +41,7 @@ from tests.waiting import PATIENCE, until
         ({}, {"dsn": "oracle://host/db"}, "No dialect for oracle://"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(settings: Any, outbox: Any, said: str) -> None:
+def test_invalid_outbox_settings_are_refused_by_name(settings: Any, outbox: Any, said: str) -> None:
     with pytest.raises(SettingsRefused, match=said.replace("(", r"\(")):
         Endpoint("Billing", "", settings=replace(SETTINGS, outbox=Outbox(**outbox), **settings))
 
@@ -70,7 +70,7 @@ def test_a_change_while_it_runs_is_refused_as_well(make: MakeEndpoint) -> None:
         billing.apply(replace(billing.settings, transaction_mode="sends_atomic_with_receive"))
 
 
-def test_it_is_switched_on_changed_and_off_while_it_runs(
+def test_outbox_is_switched_on_changed_and_off_at_run_time(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
     """Records are written from the next message on; who has another isolation has other sessions."""
@@ -137,9 +137,7 @@ def test_two_tables_in_one_schema_have_the_same_indexes(make: MakeEndpoint, conn
     assert [connection.value(indexed, [f"{name}_OutboxData"]) for name in ("Billing", "Sales")] == [3, 3]
 
 
-def test_a_table_of_the_originals_gets_what_its_script_left_out_and_nothing_twice(
-    make: MakeEndpoint, connection: Connection
-) -> None:
+def test_original_table_gets_its_missing_index_once(make: MakeEndpoint, connection: Connection) -> None:
     for name in ("Billing", "Sales"):
         connection.run(
             f"""create table "{name}_OutboxData" ("MessageId" varchar(200) not null primary key,
@@ -165,7 +163,7 @@ def test_a_table_that_is_missing_is_said_with_what_makes_it(make: MakeEndpoint, 
     assert [fault.stops for fault in faults][:2] == [True, True]
 
 
-def test_what_its_database_is_set_not_to_have_stops_the_start(
+def test_isolation_that_the_database_disallows_stops_the_start(
     make: MakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only SQL Server has such a setting: tests/dialects/sqlserver asks its store."""

@@ -106,7 +106,7 @@ def test_its_handlers_of_notices_do_not_pile_up(run: Any, example: ModuleType) -
     assert len(set(found[1:])) == 1
 
 
-def test_it_runs(database: str, connection: Connection) -> None:
+def test_sqlalchemy_example_runs(database: str, connection: Connection) -> None:
     Endpoint("Sales", database).create_queues()
     with subprocess.Popen([sys.executable, str(EXAMPLE), database], env={"PYTHONPATH": str(EXAMPLE.parents[1])}) as it:
         try:

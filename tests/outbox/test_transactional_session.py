@@ -38,7 +38,7 @@ def sold(dsn: str) -> list[bytes]:
     return [row.body for row in rows(dsn, "Sales")]
 
 
-def test_what_is_committed_is_sent_at_once(web: Endpoint, caller: psycopg.Connection[Any], database: str) -> None:
+def test_committed_sends_go_at_once(web: Endpoint, caller: psycopg.Connection[Any], database: str) -> None:
     with web.transactional_session(caller) as session:
         caller.execute("create table public.orders (number integer)")
         session.send("Sales", 1, type=CHARGE)
@@ -65,7 +65,7 @@ def test_a_rollback_and_an_error_send_nothing(web: Endpoint, caller: psycopg.Con
     assert sold(database) == []
 
 
-def test_who_dies_behind_the_commit_leaves_it_to_the_relay(
+def test_sends_without_a_dispatch_after_the_commit_go_by_the_relay(
     web: Endpoint, caller: psycopg.Connection[Any], database: str
 ) -> None:
     with web.transactional_session(caller) as session:
@@ -83,7 +83,7 @@ def test_without_an_outbox_it_is_refused(make: MakeEndpoint, caller: psycopg.Con
         plain.transactional_session(caller)
 
 
-def test_what_is_left_without_sends_writes_nothing(
+def test_session_without_sends_writes_nothing(
     web: Endpoint, caller: psycopg.Connection[Any], connect: Any, storage: str
 ) -> None:
     with web.transactional_session(caller):

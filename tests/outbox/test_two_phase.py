@@ -83,7 +83,7 @@ def test_decisions_are_forgotten_once_nothing_is_prepared(
     assert connection.value(DECISIONS) == 0
 
 
-def test_who_enlists_nothing_decides_nothing(
+def test_handler_that_enlists_nothing_writes_no_decision(
     make: MakeEndpoint, database: str, connection: Connection, shops: Shops
 ) -> None:
     billing = make(outbox=Outbox(databases=shops))
@@ -179,7 +179,7 @@ def test_a_message_that_fails_leaves_nothing(
     assert said in str(spy.errors[0])
 
 
-def test_what_the_outbox_refuses_at_its_commit_is_rolled_back_where_it_is_prepared(
+def test_refused_outbox_commit_rolls_back_prepared_branches(
     make: MakeEndpoint, database: str, connection: Connection, connect: Any, shops: Shops
 ) -> None:
     connection.run("alter table charges add unique (number) deferrable initially deferred")
@@ -233,7 +233,7 @@ def test_without_databases_nothing_can_be_enlisted(make: MakeEndpoint, database:
         ({"stock": "postgresql://host/db"}, {"dsn": "mssql://host/shop"}, "sqlserver cannot decide over others"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(databases: Any, outbox: Any, said: str) -> None:
+def test_invalid_two_phase_settings_are_refused_by_name(databases: Any, outbox: Any, said: str) -> None:
     with pytest.raises(SettingsRefused, match=said):
         Endpoint("Billing", "", settings=replace(SETTINGS, outbox=Outbox(databases=databases, **outbox)))
 
@@ -293,7 +293,7 @@ def in_doubt(billing: Endpoint, database: str, connect: Any, shops: Shops) -> In
     return InDoubt(coordinator_of(billing), connect(database), sessions)
 
 
-def test_what_may_still_commit_is_left_alone(
+def test_recovery_leaves_transactions_that_may_still_commit(
     billing: Endpoint, in_doubt: InDoubt, connection: Connection, connect: Any, shops: Shops
 ) -> None:
     """However often it is looked at: there is no time-out. Once it has committed, it is committed everywhere."""
@@ -307,7 +307,7 @@ def test_what_may_still_commit_is_left_alone(
     assert all_charges(*shops.values()) == [[7], [7]]
 
 
-def test_what_nobody_can_commit_any_more_is_rolled_back(
+def test_recovery_rolls_back_transactions_without_a_decision(
     billing: Endpoint, in_doubt: InDoubt, connection: Connection, connect: Any, shops: Shops
 ) -> None:
     in_doubt.storage.abort()
@@ -316,7 +316,7 @@ def test_what_nobody_can_commit_any_more_is_rolled_back(
     assert all_charges(*shops.values()) == [[], []]
 
 
-def test_one_that_starts_ends_it_whoever_leads(billing: Endpoint, in_doubt: InDoubt, shops: Shops) -> None:
+def test_starting_process_recovers_at_once_without_the_lead(billing: Endpoint, in_doubt: InDoubt, shops: Shops) -> None:
     """The leader has just looked, and looks again in a minute; its locks would be held for so long."""
     leader, stand_in = upkeep_of(billing), upkeep_of(billing)
     leader.run_once()
@@ -357,7 +357,7 @@ def test_two_that_recover_at_once_end_each_as_it_was_decided(
     assert connect(database).value(DECISIONS) == 0
 
 
-def test_another_coordinators_transactions_are_left_alone(
+def test_transactions_of_another_coordinator_are_left_alone(
     billing: Endpoint, in_doubt: InDoubt, connection: Connection, connect: Any, shops: Shops, make: MakeEndpoint
 ) -> None:
     """An endpoint with an outbox of its own enlists the same databases."""
@@ -367,7 +367,7 @@ def test_another_coordinators_transactions_are_left_alone(
     assert prepared(shops) == [1, 1]
 
 
-def test_what_another_role_prepared_stays_and_so_does_its_decision(
+def test_transaction_prepared_by_another_role_keeps_its_decision(
     make: MakeEndpoint, billing: Endpoint, in_doubt: InDoubt, connection: Connection, shops: Shops
 ) -> None:
     """Until somebody who may has ended it."""

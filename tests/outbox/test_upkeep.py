@@ -57,7 +57,7 @@ def test_two_cleaners_of_five_thousand_records_leave_none(
     assert records(connection) == []
 
 
-def test_what_is_younger_or_undispatched_stays(make: MakeEndpoint, connection: Connection) -> None:
+def test_young_or_undispatched_records_stay(make: MakeEndpoint, connection: Connection) -> None:
     billing = make(outbox=Outbox(relay_after=None))
     connection.run(OLD, [3])
     connection.run(PENDING, ["Sales", 1])
@@ -91,7 +91,7 @@ def test_a_follower_does_nothing_until_the_leader_is_gone(make: MakeEndpoint, co
     assert records(connection) == []
 
 
-def test_what_a_crash_left_is_sent_once_by_however_many_relays(
+def test_undispatched_records_are_sent_once_by_any_number_of_relays(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
     billing = make()
@@ -111,7 +111,7 @@ WAITING = 'select headers, due, due - now() as left from "Billing.Delayed" order
 
 
 @pytest.mark.parametrize("by", ["relay", "duplicate"])
-def test_what_a_crash_left_to_be_sent_late_is_sent_late(
+def test_delayed_operations_left_by_a_crash_are_delayed(
     make: MakeEndpoint, connection: Connection, database: str, by: str
 ) -> None:
     """By the options of its record, as the original writes them; what lasts a while only has its end beside it."""
@@ -139,7 +139,7 @@ def test_what_a_crash_left_to_be_sent_late_is_sent_late(
     assert {h.parse(row.headers)[h.FORWARD_DESTINATION] for row in (span, instant)} == {"Sales"}
 
 
-def test_what_an_endpoint_of_ours_left_to_be_sent_late_is_sent_late(
+def test_delayed_operations_left_by_our_endpoint_are_delayed(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str
 ) -> None:
     """As its own code wrote the record: committed, and nobody lived to send it."""
@@ -168,7 +168,7 @@ def test_cleaned_up_elsewhere_old_records_stay(make: MakeEndpoint, connection: C
     assert len(records(connection)) == 4
 
 
-def test_what_is_younger_than_the_grace_is_left_to_its_worker(make: MakeEndpoint, connection: Connection) -> None:
+def test_record_younger_than_the_grace_is_not_relayed(make: MakeEndpoint, connection: Connection) -> None:
     billing = make(outbox=Outbox(relay_after=2 * HOUR))
     connection.run(PENDING, ["Sales", 1])
     upkeep_of(billing).run_once()
@@ -206,7 +206,7 @@ def test_a_table_of_the_originals_is_relayed_by_when_it_was_seen_first(
     until(relayed)
 
 
-def test_what_somebody_else_remembers_outlives_the_process(
+def test_first_seen_times_from_a_port_outlive_the_process(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
     """As a managed process has it of the console's database; nothing is locked while it is asked."""
