@@ -172,7 +172,7 @@ def archived_rows(here: Connection, state: str) -> list[Any]:
     return here.all(f"{asked} order by id", {"state": state})
 
 
-def test_what_is_discarded_lies_in_the_bin_and_goes_back(there: There, here: Connection, ana: User) -> None:
+def test_discarded_messages_lie_in_the_bin_and_can_be_retried(there: There, here: Connection, ana: User) -> None:
     first, second, *_ = there.waits(there.orders)
     said = there.act("discard", [first, second], ana)
     assert [each.result for each in said] == ["done", "done"]
@@ -192,7 +192,7 @@ def test_what_is_discarded_lies_in_the_bin_and_goes_back(there: There, here: Con
     assert there.number(there.orders) == 4
 
 
-def test_what_is_moved_out_lies_dead(there: There, ana: User) -> None:
+def test_message_moved_out_is_dead_in_the_archive(there: There, ana: User) -> None:
     (first, *_) = there.waits(there.orders)
     (done,) = there.act("move_out", [first], ana)
     assert (done.result, there.number(there.orders)) == ("done", 4)
@@ -202,7 +202,7 @@ def test_what_is_moved_out_lies_dead(there: There, ana: User) -> None:
     assert AuditEntry.objects.get(verb="move out").count == 1
 
 
-def test_what_is_moved_waits_in_the_other_queue_as_it_was(there: There, here: Connection, ana: User) -> None:
+def test_moved_messages_wait_in_the_other_queue_unchanged(there: There, here: Connection, ana: User) -> None:
     seen = there.waits(there.orders)[1:3]
     assert [each.result for each in there.act("move", seen, ana)] == ["done", "done"]
     assert [each.row_id for each in there.waits(there.returns)] == [each.row_id for each in seen]
@@ -214,7 +214,7 @@ def test_what_is_moved_waits_in_the_other_queue_as_it_was(there: There, here: Co
     assert (entry.count, AuditIntent.objects.count()) == (2, 0)
 
 
-def test_one_that_has_left_is_told_and_the_others_are_done(there: There, ana: User) -> None:
+def test_message_that_has_left_is_skipped_and_others_are_done(there: There, ana: User) -> None:
     seen = there.waits(there.orders)[:3]
     there.session.run_all([there.dialect.queue_store(there.orders).receiving()])
     assert [each.result for each in there.act("discard", seen, ana)] == ["skipped", "done", "done"]
@@ -222,14 +222,14 @@ def test_one_that_has_left_is_told_and_the_others_are_done(there: There, ana: Us
     assert not AuditEntry.objects.filter(verb="move"), "nothing was done"
 
 
-def test_one_that_somebody_has_in_hand_is_left_to_him(there: There, ana: User) -> None:
+def test_message_in_flight_is_skipped(there: There, ana: User) -> None:
     seen = there.waits(there.orders)[:2]
     with there.session.transaction():
         assert there.session.all(*there.dialect.queue_store(there.orders).receiving())
         assert [each.result for each in there.act("discard", seen, ana)] == ["skipped", "done"]
 
 
-def test_what_waits_where_nobody_allowed_it_is_left_alone(there: There, ana: User) -> None:
+def test_acts_are_refused_where_they_are_not_switched_on(there: There, ana: User) -> None:
     seen = there.waits(there.orders)[:1]
     Queue.objects.update(acts_allowed=False)
     for name in ("discard", "move", "move_out"):
@@ -239,7 +239,7 @@ def test_what_waits_where_nobody_allowed_it_is_left_alone(there: There, ana: Use
         purges.prepare(there.orders, ana, "console")
 
 
-def test_it_is_not_moved_into_another_database(there: There, ana: User) -> None:
+def test_move_into_another_database_is_refused(there: There, ana: User) -> None:
     Queue.objects.create(schema="public", table="Home", kind="input", acts_allowed=True)
     seen = there.waits(there.orders)[:1]
     with pytest.raises(OperationRefused, match="no commit spans two: move them to the dead, then retry"):
@@ -305,7 +305,7 @@ def test_delayed_ones_go_on_at_once_as_their_mover_would_send_them(there: There,
     assert (entry.after or {})["rows"] == [str(row.row_id) for row in came], "by the ids that they have there now"
 
 
-def test_a_delayed_one_that_is_cancelled_lies_in_the_bin_and_goes_to_its_queue_when_it_is_retried(
+def test_cancelled_delayed_message_lies_in_the_bin_and_can_be_retried(
     there: There, here: Connection, ana: User
 ) -> None:
     first, second = there.delay(2)
@@ -321,7 +321,7 @@ def test_a_delayed_one_that_is_cancelled_lies_in_the_bin_and_goes_to_its_queue_w
     assert there.number(there.orders) == 6
 
 
-def test_a_delayed_one_that_its_mover_has_or_that_is_due_otherwise_now_is_left_alone(there: There, ana: User) -> None:
+def test_delayed_message_in_flight_or_due_otherwise_is_skipped(there: There, ana: User) -> None:
     first, second, third = there.delay(3)
     table = f'{there.dialect.default_schema}."Orders.Delayed"'
     at = {"at": datetime.now(UTC).replace(tzinfo=None)}
@@ -393,7 +393,7 @@ def test_a_queue_is_purged_into_the_bin_and_what_comes_later_stays(there: There,
     assert single.act("retry", rows[0].id, ana, "console").result == "done"
 
 
-def test_what_somebody_has_in_hand_stays_at_a_purge(there: There, ana: User) -> None:
+def test_purge_skips_messages_in_flight(there: There, ana: User) -> None:
     operation = purges.prepare(there.orders, ana, "console")
     lifecycle.start(operation.pk, ana)
     with there.session.transaction():
@@ -469,7 +469,7 @@ def call_back(operation: Operation, person: User) -> Operation:
     return back
 
 
-def test_what_a_retry_has_put_there_and_waits_is_called_back(there: There, here: Connection, ana: User) -> None:
+def test_retried_messages_still_waiting_are_called_back(there: There, here: Connection, ana: User) -> None:
     operation, ids = sent_there(there, ana)
     back = purged(call_back(operation, ana))
     assert (back.state, back.done, back.skipped, back.failed) == (Operation.State.DONE, 3, 0, 0)
@@ -486,7 +486,7 @@ def test_what_a_retry_has_put_there_and_waits_is_called_back(there: There, here:
     assert there.number(there.orders) == 3
 
 
-def test_what_somebody_has_or_has_changed_there_stays_sent(there: There, here: Connection, ana: User) -> None:
+def test_call_back_skips_messages_in_flight_or_changed(there: There, here: Connection, ana: User) -> None:
     operation, ids = sent_there(there, ana)
     back = call_back(operation, ana)
     table = f'{there.dialect.default_schema}."Orders"'
@@ -515,7 +515,7 @@ def test_nothing_is_called_back_from_where_nothing_is_written(
     assert {archived(each).state for each in ids} == {"retried"}
 
 
-def test_what_is_being_called_back_is_acted_on_by_nobody_else_and_not_forgotten(
+def test_call_back_under_way_blocks_other_acts_and_is_completed(
     there: There, here: Connection, archived_console: str, ana: User
 ) -> None:
     operation, ids = sent_there(there, ana)

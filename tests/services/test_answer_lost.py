@@ -84,13 +84,13 @@ def assert_moved_and_audited(session: Connection, row: Any, said: Any) -> None:
     assert crashing_messages.suspects() == []
 
 
-def test_one_whose_session_ended_behind_its_commit_is_moved(session: Connection, row: Any, ana: User) -> None:
+def test_move_committed_before_its_session_ended_counts(session: Connection, row: Any, ana: User) -> None:
     with pressed(session, row, ana) as said:
         end_who_waits(session)
     assert_moved_and_audited(session, row, said[0])
 
 
-def test_one_whose_commit_is_under_way_is_waited_for(session: Connection, row: Any, ana: User, wire: Proxy) -> None:
+def test_move_with_its_commit_under_way_is_waited_for(session: Connection, row: Any, ana: User, wire: Proxy) -> None:
     with pressed(session, row, ana) as said:
         wire.break_off()
         until(lambda: session.one(WAITS_FOR_IT) or said, what="it is looked up")
@@ -98,7 +98,9 @@ def test_one_whose_commit_is_under_way_is_waited_for(session: Connection, row: A
     assert_moved_and_audited(session, row, said[0])
 
 
-def test_what_cannot_be_looked_up_may_have_been_moved(session: Connection, row: Any, ana: User, wire: Proxy) -> None:
+def test_move_that_cannot_be_looked_up_has_an_unknown_outcome(
+    session: Connection, row: Any, ana: User, wire: Proxy
+) -> None:
     with pressed(session, row, ana) as said:
         with wire.down():
             until(lambda: said, what="it is said")
@@ -107,7 +109,7 @@ def test_what_cannot_be_looked_up_may_have_been_moved(session: Connection, row: 
     assert str(said[0]).startswith("It may have been moved")
 
 
-def test_one_whose_session_ended_before_its_commit_is_where_it_was(
+def test_move_not_committed_before_its_session_ended_is_undone(
     session: Connection, row: Any, ana: User, connect: Connect, archived_console: str
 ) -> None:
     said: list[Any] = []

@@ -52,7 +52,7 @@ def test_a_chunk_looks_again_before_it_acts(operation: Operation, other: Connect
     assert number_in(BILLING) == before
 
 
-def test_who_counts_waits_before_counting(operation: Operation, other: Connection) -> None:
+def test_recount_locks_the_operation_before_counting(operation: Operation, other: Connection) -> None:
     """Else what was counted before a chunk is written over what was counted after it."""
     with transaction.atomic():
         Operation.objects.select_for_update().get(pk=operation.pk)

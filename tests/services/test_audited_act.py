@@ -104,9 +104,7 @@ def test_an_act_whose_process_is_killed_behind_it_has_an_entry(
 
 
 @pytest.mark.chaos
-def test_an_edited_retry_that_was_killed_behind_the_send_says_what_was_edited(
-    archive: str, session: Connection, ana: User
-) -> None:
+def test_edited_retry_killed_after_the_send_audits_the_edit(archive: str, session: Connection, ana: User) -> None:
     number = dead()[0].id
     run_and_kill(EDIT, archive, number, "after the act")
     sent = get(session, number)
@@ -131,7 +129,7 @@ def test_a_lease_that_was_ended_by_a_killed_process_is_named(
 
 
 @pytest.mark.chaos
-def test_one_that_is_killed_before_it_acts_is_not_called_done(archive: str, session: Connection) -> None:
+def test_act_killed_before_its_send_is_audited_as_not_known(archive: str, session: Connection) -> None:
     before = session.value('select count(*) from "Billing"')
     run_and_kill(SEND, archive, 0, "before the act")
     assert session.value('select count(*) from "Billing"') == before
@@ -161,7 +159,7 @@ def test_an_act_in_hand_is_waited_for_however_long_it_takes(archive: str) -> Non
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_of_what_was_not_done_nothing_stays(archive: str, fails: bool) -> None:
+def test_act_that_was_not_done_leaves_no_intent_and_no_entry(archive: str, fails: bool) -> None:
     with suppress(ValueError), audited(who="ana", verb="send", noun="message", subject="Billing"):
         assert AuditIntent.objects.count() == 1
         if fails:

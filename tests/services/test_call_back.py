@@ -63,7 +63,7 @@ def call_all_back(operation: Operation, person: Any) -> Operation:
     return go(acts.prepare(operation.pk, person, "console"), person)
 
 
-def test_what_waits_lies_dead_again_and_what_was_taken_stays_sent(ana: User) -> None:
+def test_call_back_returns_waiting_messages_and_leaves_received_ones(ana: User) -> None:
     before = number_in(BILLING)
     operation = retried(ana)
     ids = sent(operation)
@@ -85,7 +85,7 @@ def test_what_waits_lies_dead_again_and_what_was_taken_stays_sent(ana: User) -> 
     assert single.act("retry", ids[9], ana, "console").result == "done", "and can be retried as before"
 
 
-def test_what_waits_behind_many_that_left_is_found(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_messages_behind_many_received_ones_are_found(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     operation = retried(ana)
     take(operation, sent(operation)[:50])  # and nobody has written down that they left
     operation.refresh_from_db()
@@ -121,7 +121,7 @@ def operations_not_done(session: Connection, operation: Operation) -> list[Any]:
 
 
 @pytest.mark.parametrize("change", ["body = 'another'", "headers = '{}'", "id = gen_random_uuid()"])
-def test_what_somebody_changed_in_the_queue_is_another_message(session: Connection, ana: User, change: str) -> None:
+def test_row_changed_in_the_queue_is_not_called_back(session: Connection, ana: User, change: str) -> None:
     operation = retried(ana)
     back = acts.prepare(operation.pk, ana, "console")
     changed = sent(operation)[0]
@@ -159,9 +159,7 @@ def test_code_of_others_is_not_run(session: Connection, ana: User) -> None:
 
 
 @pytest.mark.parametrize("where", strangers_code.PUT)
-def test_code_of_others_that_came_since_the_retry_is_run_by_no_look_and_no_act(
-    session: Connection, ana: User, where: str
-) -> None:
+def test_foreign_code_attached_after_the_retry_never_runs(session: Connection, ana: User, where: str) -> None:
     operation = retried(ana)
     back = acts.prepare(operation.pk, ana, "console")
     operation.refresh_from_db()
@@ -237,7 +235,7 @@ def test_a_lease_message_is_called_back_while_nobody_has_locked_it(session: Conn
     assert [each.result for each in dead_messages.retry(session, [ids[1]], "ana")] == ["done"]
 
 
-def test_a_retried_one_that_is_discarded_while_it_waits_lies_in_the_bin_once(session: Connection, ana: User) -> None:
+def test_retried_message_discarded_while_waiting_is_binned_once(session: Connection, ana: User) -> None:
     Queue.objects.update_or_create(schema="public", table="Billing", defaults={"kind": "input", "acts_allowed": True})
     operation = retried(ana)
     first = sent(operation)[0]
@@ -288,7 +286,7 @@ def test_a_retried_one_that_is_moved_to_the_dead_did_not_die_again(session: Conn
 
 
 @pytest.mark.parametrize("name", ["discard", "move_out", "purge"])
-def test_what_was_sent_edited_and_is_taken_out_by_hand_stops_no_plan(session: Connection, name: str) -> None:
+def test_edited_retries_taken_out_by_hand_stop_no_plan(session: Connection, name: str) -> None:
     """As the page says where it is asked to call it back: discard these in their queue."""
     acts_allowed(session)
     ed = person("ed", *OPERATOR, "read_message")
@@ -374,7 +372,7 @@ def test_an_edited_one_that_is_discarded_leaves_no_retry_without_an_end(session:
     assert archived(message.id).state == "dead_again", "what it became lies in the bin"
 
 
-def test_one_that_its_endpoint_put_back_for_later_is_discarded_without_a_death(session: Connection, ana: User) -> None:
+def test_message_deferred_by_its_endpoint_is_discarded_without_death(session: Connection, ana: User) -> None:
     Queue.objects.update_or_create(schema="public", table="Billing", defaults={"kind": "input", "acts_allowed": True})
     Endpoint.objects.update_or_create(name="Billing", defaults={"schema": "public", "table": "Billing", "ours": True})
     operation = retried(ana)

@@ -25,7 +25,7 @@ def row(session: Connection, archived_console: str) -> Any:
     return crashing_message(session, archived_console, name="Deadly")
 
 
-def test_it_is_moved_audited_and_no_suspect_any_more(session: Connection, row: Any, ana: User) -> None:
+def test_crashing_message_is_moved_audited_and_no_longer_suspect(session: Connection, row: Any, ana: User) -> None:
     moved = acts.move_out(row.id, ana, "console", "it segfaults")
     assert session.value('select count(*) from "Deadly"') == 0
     dead = store.get(session, moved.archive_id)
@@ -63,7 +63,7 @@ def test_a_schema_that_is_watched_no_more_is_left(session: Connection, row: Any,
     assert session.value('select count(*) from "Deadly"') == 1
 
 
-def test_one_in_hand_is_left_with_what_to_do(session: Connection, row: Any, ana: User) -> None:
+def test_crashing_message_in_flight_is_not_moved(session: Connection, row: Any, ana: User) -> None:
     with session.transaction():
         session.run('select from "Deadly" for update')
         with pytest.raises(OperationRefused, match="It is in flight at this moment"):
@@ -71,7 +71,7 @@ def test_one_in_hand_is_left_with_what_to_do(session: Connection, row: Any, ana:
     assert len(crashing_messages.suspects()) == 1
 
 
-def test_another_message_under_its_id_is_left(session: Connection, row: Any, ana: User) -> None:
+def test_other_message_with_the_same_id_is_not_moved(session: Connection, row: Any, ana: User) -> None:
     """Whoever copies a row back gives its id to a message that no process has died with."""
     session.run('update "Deadly" set seq = seq + 1000')
     with pytest.raises(OperationRefused, match="Nothing was moved"):
@@ -87,7 +87,7 @@ def test_no_other_message_can_be_named(session: Connection, row: Any, ana: User)
     assert session.value('select count(*) from "Billing" where id = %s', [other]) == 1
 
 
-def test_without_the_archives_tables_it_stays(session: Connection, row: Any, ana: User) -> None:
+def test_crashing_message_stays_without_the_archives_tables(session: Connection, row: Any, ana: User) -> None:
     session.run("drop schema messages cascade")
     with pytest.raises(OperationRefused, match="Nothing was moved"):
         acts.move_out(row.id, ana, "console")

@@ -146,7 +146,7 @@ def test_a_kill_anywhere_loses_and_doubles_nothing(
     is_whole(operation, billing, here)
 
 
-def test_who_is_killed_on_the_way_leaves_a_message_that_nobody_else_acts_on(
+def test_message_on_its_way_refuses_other_acts_after_a_kill(
     billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
     operation = started(billing, ana, 3)
@@ -287,7 +287,7 @@ def test_two_workers_killed_again_and_again(
 
 @on_postgresql
 @pytest.mark.parametrize(("what", "is_there"), [("another server", True), ("a time before", False)])
-def test_what_nobody_can_be_told_is_held_for_a_person(
+def test_crossing_with_an_unknown_outcome_waits_for_a_person(
     billing: Billing, here: Connection, archived_console: str, ana: User, viewer: User, what: str, is_there: bool
 ) -> None:
     operation = started(billing, ana, 3)
@@ -326,7 +326,7 @@ def test_what_nobody_can_be_told_is_held_for_a_person(
     assert open_crossings(here) == 0
 
 
-def test_one_that_cannot_be_written_down_holds_up_no_other(
+def test_crossing_that_cannot_be_settled_holds_up_no_other(
     billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
     """Somebody has its message locked for longer than an act waits."""
@@ -344,7 +344,7 @@ def test_one_that_cannot_be_written_down_holds_up_no_other(
     assert open_crossings(here) == 0
 
 
-def test_where_a_queue_there_took_none_nobody_has_to_decide(
+def test_crossing_that_its_queue_refused_needs_no_decision(
     billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
     """Whatever became of that transaction: none of its messages is there."""
@@ -401,7 +401,7 @@ def test_a_database_that_is_down_is_waited_for(
 
 
 @pytest.mark.parametrize("by_rule", [False, True])
-def test_nobody_waits_for_a_message_while_a_silent_database_is_asked(
+def test_message_is_not_locked_while_a_silent_database_is_asked(
     here: Connection, connect: Connect, archived_console: str, ana: User, settings: Settings, by_rule: bool
 ) -> None:
     """It is connected to and never answers: what is asked of it is asked before the message is locked."""
@@ -448,7 +448,7 @@ def test_a_message_that_was_sent_elsewhere_meanwhile_goes_nowhere_unasked(here: 
     assert (archived(one).state, open_crossings(here)) == ("dead", 0)
 
 
-def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection, ana: User, settings: Settings) -> None:
+def test_read_only_database_takes_no_retry(billing: Billing, here: Connection, ana: User, settings: Settings) -> None:
     there = billing.looked_at(writable=False)
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there}
     (one,) = billing.failed(1)
@@ -462,7 +462,7 @@ def test_one_that_is_only_looked_at_stays_so(billing: Billing, here: Connection,
     assert billing.arrived() == []
 
 
-def test_what_the_preview_says_is_what_the_act_does(billing: Billing, here: Connection, ana: User) -> None:
+def test_preview_of_targets_matches_the_act(billing: Billing, here: Connection, ana: User) -> None:
     operation = started(billing, ana, 3)
     (target,) = queries.retry_targets(here, operation).all
     assert (target.target.name, target.messages, target.target.blocking_reason) == (billing.name, 3, "")
@@ -522,7 +522,7 @@ def test_a_role_that_was_granted_some_of_the_tables_crosses_nothing(
         here.run("drop owned by narrow; drop role narrow")
 
 
-def test_an_act_that_waited_for_one_that_set_out_sees_that_it_is_on_its_way(
+def test_act_that_waited_for_the_row_sees_the_crossing(
     here: Connection, connect: Connect, archived_console: str, archive: None
 ) -> None:
     """What a statement that waits for a row sees in other tables is older than the row that it gets."""
@@ -564,7 +564,7 @@ def test_no_crash_gives_the_number_of_a_marked_transaction_to_another(billing: B
 
 
 @on_postgresql
-def test_what_is_not_known_here_is_asked_there(billing: Billing) -> None:
+def test_commit_outcome_is_asked_of_the_other_database(billing: Billing) -> None:
     """What PostgreSQL tells of a transaction: while it lasts, and for ever after."""
     store = postgresql().crossings
     with postgresql().connect(billing.dsn) as one, postgresql().connect(billing.dsn) as other:

@@ -276,9 +276,7 @@ def test_an_edit_that_nobody_can_be_told_of_is_decided_by_a_person(
     is_whole(one, billing, here)
 
 
-def test_one_that_is_only_looked_at_takes_no_edit(
-    billing: Billing, here: Connection, ana: User, settings: Settings
-) -> None:
+def test_read_only_database_takes_no_edit(billing: Billing, here: Connection, ana: User, settings: Settings) -> None:
     there = billing.looked_at(writable=False)
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there}
     (one,) = billing.failed(1)
@@ -287,7 +285,7 @@ def test_one_that_is_only_looked_at_takes_no_edit(
     assert billing.rows() == []
 
 
-def test_whoever_may_not_retry_edits_nothing(billing: Billing, here: Connection, viewer: User) -> None:
+def test_edit_needs_the_retry_right(billing: Billing, here: Connection, viewer: User) -> None:
     (one,) = billing.failed(1)
     with pytest.raises(OperationNotAllowed):
         edit(billing, one, viewer)
@@ -333,7 +331,7 @@ def test_a_kill_anywhere_loses_and_doubles_no_edit_of_many(
     assert open_crossings(here) == 0
 
 
-def test_what_an_edit_of_many_does_not_change_is_not_sent(billing: Billing, here: Connection, editor: User) -> None:
+def test_messages_unchanged_by_an_edit_of_many_are_not_sent(billing: Billing, here: Connection, editor: User) -> None:
     first, second = billing.failed(2)
     here.run(
         "update messages.message_archive set headers = replace(headers, '{', '{\"Tenant\":\"blue\",')"
@@ -411,7 +409,9 @@ def test_an_act_is_not_over_before_the_audit_has_it(
     assert open_crossings(here) == 0
 
 
-def test_without_an_audit_nothing_sets_out(billing: Billing, here: Connection, ana: User, known: Queue) -> None:
+def test_send_without_a_writable_audit_does_nothing(
+    billing: Billing, here: Connection, ana: User, known: Queue
+) -> None:
     def away(*about: Any, **more: Any) -> None:
         raise django.db.OperationalError("the console's database is away")
 
@@ -423,7 +423,7 @@ def test_without_an_audit_nothing_sets_out(billing: Billing, here: Connection, a
     assert (sent(billing), open_crossings(here)) == ([], 0)
 
 
-def test_what_another_console_has_ended_is_audited_as_not_known(here: Connection, ana: User) -> None:
+def test_intent_ended_by_another_console_is_audited_as_not_known(here: Connection, ana: User) -> None:
     audit_intents.keep(4711, who="ana", verb="send", noun="message", subject=NAME, origin="console")
     reconcile.settle()
     assert not AuditEntry.objects.exists(), "whoever sends may still be at it"
@@ -504,7 +504,7 @@ def test_a_decision_is_in_the_audit_although_its_process_was_killed(
     assert not AuditIntent.objects.exists()
 
 
-def test_an_act_that_another_console_has_doubted_is_in_the_audit_beside_the_decision(
+def test_act_in_doubt_by_another_console_is_audited_with_the_decision(
     billing: Billing, here: Connection, archived_console: str, ana: User, known: Queue
 ) -> None:
     """That console has no intent of it, so this one's is still there when somebody decides here."""
@@ -521,7 +521,7 @@ def test_an_act_that_another_console_has_doubted_is_in_the_audit_beside_the_deci
     assert not AuditIntent.objects.exists()
 
 
-def test_what_nobody_can_be_told_at_once_says_that_a_person_decides(
+def test_act_with_an_unknown_outcome_says_that_a_person_decides(
     billing: Billing, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer to the commit never came, and another server answers what is asked then."""

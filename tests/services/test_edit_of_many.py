@@ -88,7 +88,7 @@ def test_a_field_is_set_and_nothing_else_of_the_body(editor: User) -> None:
     assert old[start : len(old) - tail + 1] in json.dumps(was[name]).encode(), "only its value differs"
 
 
-def test_what_lacks_it_or_has_another_value_stays_dead(editor: User) -> None:
+def test_messages_without_the_header_stay_dead(editor: User) -> None:
     operation = run(edited(editor, MessageEdit("header", "Tenant", "set", "blue")), editor)
     assert (operation.done, operation.skipped, operation.failed) == (0, 88, 0)
     with queue_database().read_session() as connection:
@@ -115,7 +115,7 @@ def test_the_look_says_what_the_act_does(editor: User) -> None:
     assert (operation.done, operation.skipped, operation.failed) == (86, 1, 1)
 
 
-def test_the_audit_has_it_before_and_after_and_hides_values_from_who_may_not_read(editor: User, viewer: User) -> None:
+def test_audit_has_the_edit_and_hides_values_without_the_read_right(editor: User, viewer: User) -> None:
     operation = run(edited(editor, MessageEdit("header", "Tenant", "replace", "blue", "red")), editor)
     entry = AuditEntry.objects.get(operation_id=operation.pk, verb="retry")
     assert entry.before == {"edit": {"header": "Tenant", "value": "red"}}
@@ -143,7 +143,7 @@ def test_locked_headers_and_bad_paths_are_refused(editor: User) -> None:
     assert operation.edit is None
 
 
-def test_it_needs_the_right_to_read_and_a_set_that_is_not_started(editor: User, ana: User) -> None:
+def test_edit_needs_the_read_right_and_an_unstarted_operation(editor: User, ana: User) -> None:
     operation = edited(editor, None)
     with pytest.raises(OperationNotAllowed, match="read"):
         edits.propose(operation.pk, TENANT, ana)
@@ -162,7 +162,7 @@ def test_an_edit_that_was_set_anew_is_not_started_unseen(editor: User) -> None:
     assert operation.state == "frozen"
 
 
-def test_what_rules_hide_is_neither_compared_nor_changed(editor: User) -> None:
+def test_masked_header_is_neither_compared_nor_changed(editor: User) -> None:
     MaskingRule.objects.create(name="tenants", kind="header", pattern="Tenant", types=[])
     operation = run(edited(editor, TENANT), editor)
     assert (operation.done, operation.failed) == (88, 0), "there was none yet"
@@ -177,14 +177,14 @@ def test_what_rules_hide_is_neither_compared_nor_changed(editor: User) -> None:
     assert (operation.done, operation.failed) == (0, operation.count)
 
 
-def test_what_was_sent_edited_cannot_be_called_back(editor: User) -> None:
+def test_edited_retry_cannot_be_called_back(editor: User) -> None:
     operation = run(edited(editor, TENANT), editor)
     with pytest.raises(OperationRefused, match="new messages wait there"):
         call_back.prepare(operation.pk, editor, "console")
     assert call_back.waiting(operation).number == 0
 
 
-def test_in_stages_it_is_told_what_became_of_each(editor: User) -> None:
+def test_staged_edit_knows_the_outcome_of_each(editor: User) -> None:
     """An edited message has another id: its death is found by that."""
     operation = edited(editor, TENANT)
     operation = lifecycle.start(operation.pk, editor, planned=Planned(try_first=5, **CALM))
@@ -254,7 +254,7 @@ def test_bodies_that_cannot_be_read_are_left(raw: bytes | None, content_type: st
         ("control", ONE, None, "Only messages of queues"),
     ],
 )
-def test_what_has_no_such_part_is_left(kind: str, edit: MessageEdit, raw: bytes | None, why: str) -> None:
+def test_message_without_the_part_is_not_edited(kind: str, edit: MessageEdit, raw: bytes | None, why: str) -> None:
     row = type("Row", (), {"kind": kind, "headers": None, "id": 1, "body_bytes": None, "message_type": None})
     found = ManyEdits(edit, "", lambda *_: "").of_one(row, raw)
     assert isinstance(found, NotEdited)

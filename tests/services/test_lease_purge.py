@@ -61,7 +61,7 @@ def retried(queue: LeaseQueue, ana: User, number: int, edit: MessageEdit | None 
     return ended(retry)
 
 
-def test_what_waits_lies_in_the_bin_and_the_rest_stays(
+def test_purge_bins_waiting_messages_and_leaves_locked_and_later_ones(
     queue: LeaseQueue, session: Connection, ana: User, archive: str, connect: Connect
 ) -> None:
     queue.publish_many([{"kind": "render", "n": each} for each in range(250)])
@@ -98,7 +98,7 @@ def test_what_waits_lies_in_the_bin_and_the_rest_stays(
     assert session.value("select message from messages.message order by id desc limit 1") == rows[0].message
 
 
-def test_what_a_worker_takes_meanwhile_is_left_to_it(
+def test_messages_claimed_during_a_purge_are_skipped(
     queue: LeaseQueue, session: Connection, ana: User, archive: str, connect: Connect
 ) -> None:
     queue.publish_many(["render"] * 10)
@@ -122,7 +122,7 @@ def test_a_retried_one_goes_back_to_its_place_in_the_archive(queue: LeaseQueue, 
     assert (retry.done, retry.skipped) == (0, 5), "the retry says what it did not send in the end"
 
 
-def test_one_that_was_edited_is_another_message(queue: LeaseQueue, session: Connection) -> None:
+def test_purged_edited_retry_is_binned_as_a_new_message(queue: LeaseQueue, session: Connection) -> None:
     ed = person("ed", *OPERATOR, "read_message")
     retry = retried(queue, ed, 2, MessageEdit("field", "n", "set", "7", is_json=True))
     operation = ended(started(ed))
@@ -161,7 +161,7 @@ def test_a_queue_that_was_emptied_since_is_not_the_one_that_was_counted(
     assert number_in_queue(session) == 3
 
 
-def test_where_it_may_not_be_done_nothing_is_purged(
+def test_purge_without_the_right_or_a_watched_schema_is_refused(
     queue: LeaseQueue, session: Connection, ana: User, viewer: User, settings: Any
 ) -> None:
     queue.publish("render")
@@ -174,7 +174,7 @@ def test_where_it_may_not_be_done_nothing_is_purged(
     assert (ended(operation).failed, number_in_queue(session)) == (1, 1)
 
 
-def test_what_an_original_client_inserted_and_one_that_works_beside_it(
+def test_purge_bins_original_clients_messages_and_skips_their_locks(
     queue: LeaseQueue, session: Connection, ana: User, archive: str, connect: Connect
 ) -> None:
     session.run("""insert into messages.message (message) values ('["ok"]'), ('["slow"]')""")

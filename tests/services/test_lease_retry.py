@@ -55,7 +55,9 @@ def verbs(session: Connection, archive_id: int) -> list[str]:
     return [each.verb for each in session.all(asked, {"id": archive_id})]
 
 
-def test_one_goes_back_as_it_was_and_both_know_the_other(queue: LeaseQueue, session: Connection, ana: User) -> None:
+def test_retried_message_goes_back_unchanged_and_both_are_linked(
+    queue: LeaseQueue, session: Connection, ana: User
+) -> None:
     message = {"kind": "render", "big": 12345678901234567890, "text": "ü"}
     (archived,) = failed(queue, message)
     outcome = single.act("retry", archived, ana, "console")
@@ -115,7 +117,7 @@ def test_an_original_worker_tells_it_too(queue: LeaseQueue, session: Connection,
     assert row(session, archived).state == "succeeded"
 
 
-def test_what_somebody_deletes_by_hand_is_told_nothing_of(queue: LeaseQueue, session: Connection, ana: User) -> None:
+def test_retried_message_deleted_by_hand_stays_retried(queue: LeaseQueue, session: Connection, ana: User) -> None:
     (archived,) = failed(queue, 1)
     single.act("retry", archived, ana, "console")
     session.run("delete from messages.message")
@@ -155,7 +157,7 @@ def test_many_are_one_operation(queue: LeaseQueue, session: Connection, ana: Use
     assert back == dict(zip(archived, range(30), strict=True))
 
 
-def test_one_field_of_many_is_changed_and_each_is_linked(queue: LeaseQueue, session: Connection, editor: User) -> None:
+def test_edit_of_many_changes_one_field_and_links_each(queue: LeaseQueue, session: Connection, editor: User) -> None:
     kept = {"kind": "render", "big": 12345678901234567890, "asset": "ü"}
     first, second, unlike, other = failed(queue, {**kept, "width": "1"}, {**kept, "width": 7}, ["render"], {"width": 8})
     (huge,) = failed(queue, {"width": "x" * 500_000})
@@ -189,7 +191,7 @@ def test_one_field_of_many_is_changed_and_each_is_linked(queue: LeaseQueue, sess
     assert entry.after["edit"] == {"field": "width", "way": "set", "value": "7", "json": True}  # type: ignore[index]
 
 
-def test_what_a_rule_hides_of_one_is_not_changed(queue: LeaseQueue, session: Connection, editor: User) -> None:
+def test_masked_field_of_a_type_is_not_edited(queue: LeaseQueue, session: Connection, editor: User) -> None:
     hidden, seen = failed(queue, {"kind": "pay", "card": "4"}, {"kind": "render", "card": "4"})
     session.run("update messages.message_archive set message_type = message ->> 'kind'")
     MaskingRule.objects.create(name="card", kind="path", pattern="card", types=["pay"])

@@ -76,7 +76,9 @@ def state(session: Connection, archive_id: int) -> Any:
     return session.one(asked, {"id": archive_id})
 
 
-def test_it_goes_back_after_each_wait_and_then_stays_dead(queue: LeaseQueue, session: Connection, chief: User) -> None:
+def test_message_is_retried_after_each_wait_and_then_stays_dead(
+    queue: LeaseQueue, session: Connection, chief: User
+) -> None:
     """Each wait is twice the one before; each archive row leads to the message that it became."""
     number = keep(chief)
     died = dies(queue, message={"kind": "render"})
@@ -154,14 +156,14 @@ def test_the_first_that_fits_counts(queue: LeaseQueue, session: Connection, chie
     assert state(session, died).resolved_by == f"lease rule {first}"
 
 
-def test_what_died_before_there_was_a_rule_is_left_alone(queue: LeaseQueue, session: Connection, chief: User) -> None:
+def test_deaths_before_the_rule_are_left_alone(queue: LeaseQueue, session: Connection, chief: User) -> None:
     dies(queue, message={"kind": "render"})
     keep(chief)
     pass_time(session, 86_400)
     assert rules.apply(1) == 0
 
 
-def test_what_a_person_ended_is_left_alone(queue: LeaseQueue, session: Connection, chief: User) -> None:
+def test_message_ended_by_a_person_is_left_alone(queue: LeaseQueue, session: Connection, chief: User) -> None:
     keep(chief)
     number = queue.publish({"kind": "render"})
     leases.end(QUEUE, number, "", "failed", chief, "console", "it is poison")
@@ -169,7 +171,9 @@ def test_what_a_person_ended_is_left_alone(queue: LeaseQueue, session: Connectio
     assert (rules.apply(1), kept(session)) == (0, 0)
 
 
-def test_what_somebody_has_decided_meanwhile_is_his(queue: LeaseQueue, session: Connection, chief: User) -> None:
+def test_message_retried_by_hand_is_left_alone_until_it_dies_again(
+    queue: LeaseQueue, session: Connection, chief: User
+) -> None:
     """A retry by hand begins a count of its own."""
     keep(chief, RuleDraft("render", ("failed",), 1, 60))
     died = dies(queue, message={"kind": "render"})
@@ -181,7 +185,7 @@ def test_what_somebody_has_decided_meanwhile_is_his(queue: LeaseQueue, session: 
     assert rules.apply(1) == 1
 
 
-def test_whoever_is_killed_has_done_nothing(
+def test_killed_rule_run_has_done_nothing(
     queue: LeaseQueue, session: Connection, chief: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its session is ended by the server after the message is put back, and before the commit."""
@@ -235,7 +239,7 @@ def test_a_queue_that_refuses_is_asked_again_for_a_day(queue: LeaseQueue, sessio
     assert (rules.apply(1), kept(session)) == (0, 0)
 
 
-def test_one_that_the_queue_refuses_keeps_no_other_from_it(
+def test_message_refused_by_the_queue_holds_up_no_other(
     queue: LeaseQueue, session: Connection, chief: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that are due go back by one statement, which a check or a trigger of the queue may refuse because of one."""
@@ -277,7 +281,7 @@ def test_no_strangers_row_stops_it(queue: LeaseQueue, session: Connection, chief
     assert (rules.apply(1), kept(session)) == (1, 0)
 
 
-def test_one_that_is_removed_retries_no_more(queue: LeaseQueue, session: Connection, chief: User) -> None:
+def test_removed_rule_retries_no_more(queue: LeaseQueue, session: Connection, chief: User) -> None:
     number = keep(chief)
     dies(queue, message={"kind": "render"})
     assert rules.remove(number, chief, "console", "repaired") == FAILED
@@ -299,14 +303,14 @@ def test_one_that_is_removed_retries_no_more(queue: LeaseQueue, session: Connect
         RuleDraft("", ("failed",), 1, 0), RuleDraft("", ("failed",), 1, 86_401),
     ],
 )  # fmt: skip
-def test_what_is_no_rule_is_not_kept(session: Connection, chief: User, draft: RuleDraft) -> None:
+def test_invalid_rule_is_refused(session: Connection, chief: User, draft: RuleDraft) -> None:
     with pytest.raises(OperationRefused):
         keep(chief, draft)
     assert not AuditEntry.objects.exists()
     assert rules.all_rules(session) == []
 
 
-def test_there_is_one_for_just_that(chief: User) -> None:
+def test_second_rule_for_the_same_messages_is_refused(chief: User) -> None:
     keep(chief)
     with pytest.raises(AlreadyDecided, match="Remove it first"):
         keep(chief)
@@ -328,7 +332,7 @@ def test_tables_of_the_version_before(session: Connection, chief: User) -> None:
     keep(chief)
 
 
-def test_what_it_did_is_forgotten_after_a_month(queue: LeaseQueue, session: Connection, chief: User) -> None:
+def test_retries_of_a_rule_are_forgotten_after_a_month(queue: LeaseQueue, session: Connection, chief: User) -> None:
     keep(chief)
     dies(queue, message={"kind": "render"})
     pass_time(session, 61)
@@ -343,7 +347,7 @@ def test_what_it_did_is_forgotten_after_a_month(queue: LeaseQueue, session: Conn
     assert session.value(count) == 0
 
 
-def test_what_the_originals_cron_job_ends_is_left_alone(
+def test_message_ended_by_the_originals_cron_job_is_left_alone(
     queue: LeaseQueue, session: Connection, chief: User, archive: str
 ) -> None:
     """It archives before it deletes, so its row does not say which message it was: nobody could count its retries."""
@@ -376,7 +380,7 @@ def test_a_second_ending_beside_a_twin_that_waits_is_left_alone(
     assert len(waiting(session)) == 2, "its twin, and itself once more"
 
 
-def test_one_that_somebody_has_locked_keeps_no_other_waiting(
+def test_locked_archive_row_holds_up_no_other(
     queue: LeaseQueue, session: Connection, chief: User, archive: str
 ) -> None:
     """He may have it for hours, as a session that is idle in a transaction; it goes back when he is gone."""

@@ -43,7 +43,7 @@ def audited() -> list[tuple[str, str, Any]]:
     return list(AuditEntry.objects.order_by("id").values_list("verb", "who", "after"))
 
 
-def test_what_is_typed_is_published_digit_by_digit(queue: LeaseQueue, ana: User) -> None:
+def test_typed_json_is_published_digit_by_digit(queue: LeaseQueue, ana: User) -> None:
     typed = '{"kind": "render", "big": 123456789012345678901234567890.10, "text": "\\u00fc"}'
     number = leases.publish(QUEUE, typed, ana, "console")
     (lease,) = queue.claim()
@@ -62,7 +62,7 @@ def test_what_is_typed_is_published_digit_by_digit(queue: LeaseQueue, ana: User)
         ('"' + "x" * 1_000_001 + '"', "1,000,000 bytes"),
     ],
 )
-def test_what_is_no_json_is_refused_with_where(ana: User, session: Connection, typed: str, why: str) -> None:
+def test_invalid_json_is_refused_with_its_position(ana: User, session: Connection, typed: str, why: str) -> None:
     with pytest.raises(OperationRefused, match=why):
         leases.publish(QUEUE, typed, ana, "console")
     assert session.value("select count(*) from messages.message") == 0
@@ -262,7 +262,7 @@ def test_no_act_runs_code_of_others(
     assert {verb for verb, *_ in audited()} == acts.keys() - refused
 
 
-def test_what_the_engines_owner_attached_is_no_code_of_others(
+def test_triggers_of_the_engines_owner_are_no_foreign_code(
     queue: LeaseQueue, session: Connection, archive: str, ana: User
 ) -> None:
     """Where a role without more rights than docs/reference/database-access.md gives it acts on tables of another."""

@@ -64,7 +64,7 @@ NO_JSON = (
 
 
 @pytest.mark.parametrize("document", NO_JSON)
-def test_what_is_no_json_is_hidden_from_a_path(document: str) -> None:
+def test_body_that_is_no_json_is_hidden_by_a_path_rule(document: str) -> None:
     assert "it is no JSON" in shown(document, path("b"))
 
 
@@ -100,7 +100,7 @@ def test_an_expression_hides_what_it_matches(pattern: str, before: str, after: s
         ("{}", "application/json; charset=utf-16", "no UTF-8 text"),
     ],
 )
-def test_what_an_expression_may_miss_is_hidden_as_a_whole(document: str, content_type: str | None, why: str) -> None:
+def test_body_an_expression_may_miss_is_hidden_as_a_whole(document: str, content_type: str | None, why: str) -> None:
     assert why in shown(document, regex("4111"), content_type=content_type)
 
 

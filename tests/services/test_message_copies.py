@@ -64,7 +64,7 @@ def test_a_waiting_one_stays_where_it_is_also_in_somebodys_hand(session: Connect
     assert number_in(BILLING) == before + 1
 
 
-def test_what_cannot_be_copied_is_said_and_leaves_no_trace(session: Connection, ana: User, viewer: User) -> None:
+def test_message_that_cannot_be_copied_is_refused_without_a_trace(session: Connection, ana: User, viewer: User) -> None:
     (message,) = dead(1, exception=REFUSED)
     null = uuid4()
     session.run(f"insert into {BILLING} (id, headers) values (%(id)s, '{{}}')", {"id": null})

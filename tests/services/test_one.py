@@ -62,7 +62,7 @@ def test_two_presses_at_the_same_moment_send_once(ana: User) -> None:
     assert number_in(BILLING) == before + 1
 
 
-def test_what_cannot_be_retried_says_why(ana: User) -> None:
+def test_message_that_cannot_be_retried_says_why(ana: User) -> None:
     message = dead(exception="QueueNotFoundException")[0]
     outcome = single.act("retry", message.id, ana, "console")
     assert (outcome.result, outcome.why) == ("failed", message.why_no_retry)
@@ -87,7 +87,7 @@ def test_a_schema_that_is_not_watched_is_not_written_to(ana: User, settings: Any
     assert (outcome.result, "PGQUEUE_QUEUE_SCHEMAS" in str(outcome.why)) == ("failed", True)
 
 
-def test_what_fails_now_is_not_done_later(ana: User) -> None:
+def test_failed_single_retry_is_not_done_later(ana: User) -> None:
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
     with queue_database().write_session() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
@@ -101,7 +101,7 @@ def test_what_fails_now_is_not_done_later(ana: User) -> None:
     assert (archived(message.id).state, number_in(BILLING)) == ("dead", before)
 
 
-def test_what_was_done_is_not_called_undone_when_only_its_counting_failed(ana: User, away_while_counting: None) -> None:
+def test_committed_act_counts_as_done_when_only_its_counting_failed(ana: User, away_while_counting: None) -> None:
     """The act is committed beside the queues; the console's row is set a moment later, by whoever comes next."""
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
     outcome = single.act("retry", message.id, ana, "console")

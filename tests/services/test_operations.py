@@ -64,7 +64,7 @@ def test_thousands_run_to_the_end(ana: User) -> None:
     assert events_of(operation.pk) == 2570
 
 
-def test_all_of_them_are_done_in_chunks_and_nothing_twice(ana: User) -> None:
+def test_every_item_is_done_once_in_chunks(ana: User) -> None:
     before = number_in(BILLING)
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     lifecycle.start(operation.pk, ana)
@@ -188,7 +188,7 @@ def test_starting_is_audited_with_count_and_reason(ana: User) -> None:
     assert archived(dead(state="discarded", exception=REFUSED)[0].id).resolved_by == "ana"
 
 
-def test_what_is_not_done_yet_can_be_cancelled(ana: User) -> None:
+def test_rest_of_an_operation_can_be_cancelled(ana: User) -> None:
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     lifecycle.start(operation.pk, ana)
     runner.run_chunk(operation.pk, 40)
@@ -218,7 +218,7 @@ def test_a_frozen_one_lapses_after_half_an_hour(ana: User) -> None:
         assert queries.items(connection, old.pk) == []
 
 
-def test_who_may_not_changes_nothing(ana: User, viewer: User) -> None:
+def test_acts_without_the_right_change_nothing(ana: User, viewer: User) -> None:
     said = (
         "Nothing was retried: needs the right “Can retry dead messages”, which an administrator gives in Django admin"
     )

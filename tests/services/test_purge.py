@@ -52,7 +52,7 @@ def binned(session: Connection, operation: Operation) -> list[Any]:
     return session.all(asked, {"pk": operation.pk})
 
 
-def test_what_waits_lies_in_the_bin_and_what_came_later_stays(session: Connection, ana: User) -> None:
+def test_purge_bins_waiting_messages_and_leaves_later_ones(session: Connection, ana: User) -> None:
     fill(session, 250)
     fill(session, 1, headers="no json")
     session.run(f"insert into {NAME} (id, headers, body) values (gen_random_uuid(), '{{}}', null)")
@@ -77,7 +77,7 @@ def test_what_waits_lies_in_the_bin_and_what_came_later_stays(session: Connectio
     assert single.act("retry", rows[0].id, ana, "console").result == "done"
 
 
-def test_what_a_receiver_has_in_hand_is_left_to_it(session: Connection, archived_console: str, ana: User) -> None:
+def test_purge_skips_messages_in_flight(session: Connection, archived_console: str, ana: User) -> None:
     fill(session, 10)
     operation = started(ana)
     with postgresql().connect(archived_console, for_handlers=True) as receiver, receiver.transaction():
@@ -135,7 +135,7 @@ def test_a_cancelled_one_leaves_the_rest_there(session: Connection, ana: User) -
     assert (operation.state, operation.done, number_in(NAME)) == (Operation.State.CANCELLED, 200, 100)
 
 
-def test_one_that_never_started_keeps_its_number_and_takes_nothing(session: Connection, ana: User) -> None:
+def test_cancelled_purge_keeps_its_number_and_takes_nothing(session: Connection, ana: User) -> None:
     fill(session, 3)
     operation = purges.prepare(BILLING, ana, "console")
     lifecycle.cancel(operation.pk, ana)
@@ -192,9 +192,7 @@ _ANEW = f"alter table {NAME} rename to old; create table {NAME} (like old includ
         (f"alter table {NAME} rename to old", "There is no queue table Billing now"),
     ],
 )
-def test_one_that_may_not_go_on_ends_with_the_reason_and_takes_nothing(
-    session: Connection, ana: User, what: str, why: str
-) -> None:
+def test_purge_that_may_not_go_on_ends_with_the_reason(session: Connection, ana: User, what: str, why: str) -> None:
     fill(session, 3)
     operation = started(ana)
     for statement in what.split(";"):
@@ -218,7 +216,7 @@ def test_the_right_to_act_there_is_asked_for_each_chunk(session: Connection, ana
     assert number_in(NAME) == 100
 
 
-def test_what_has_a_lower_number_than_was_counted_stays(session: Connection, ana: User) -> None:
+def test_message_with_a_lower_seq_than_counted_stays(session: Connection, ana: User) -> None:
     """As of a sequence that cycled."""
     fill(session, 5)
     session.run(f"delete from {NAME} where seq < (select max(seq) from {NAME})")

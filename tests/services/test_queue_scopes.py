@@ -51,7 +51,7 @@ def test_a_pattern_is_of_schema_and_queue(pattern: str, schema: str, table: str,
     assert queue_access.matcher(pattern)(schema, table) is does
 
 
-def test_who_has_no_scope_sees_all(group: Group, ana: User) -> None:
+def test_user_without_a_scope_sees_every_queue(group: Group, ana: User) -> None:
     root = User.objects.create_superuser("root")
     queue_scopes.give(group, "public.Billing", root, "console")
     root.groups.add(group)
@@ -102,7 +102,7 @@ def test_rows_below_the_pages_are_of_what_is_seen(group: Group) -> None:
     assert Operation.objects.count() == 6
 
 
-def test_who_sees_some_queues_retries_into_no_other(group: Group, archived_console: str) -> None:
+def test_scoped_user_retries_into_visible_queues_only(group: Group, archived_console: str) -> None:
     """A retry's worker has nobody's scope: it is judged when it is started."""
     queue_scopes.give(group, "public.Billing", "root", "console", may_act=True)
     bo = member("bo", group)
@@ -125,7 +125,7 @@ def test_who_sees_some_queues_retries_into_no_other(group: Group, archived_conso
     assert operation.state == Operation.State.FROZEN
 
 
-def test_what_is_found_out_once_is_asked_when_it_is_needed() -> None:
+def test_visible_queues_are_looked_up_lazily_and_once() -> None:
     asked = list[int]()
 
     def ask() -> VisibleQueues:
@@ -169,7 +169,7 @@ def test_each_change_is_in_the_audit_and_a_group_is_not_deleted_with_them(group:
 
 
 @pytest.mark.parametrize("pattern", ["", "Billing", ".Billing", "public.", "x" * 301 + ".y", "public.\x07"])
-def test_what_is_no_pattern_is_refused(group: Group, pattern: str) -> None:
+def test_invalid_scope_pattern_is_refused(group: Group, pattern: str) -> None:
     with pytest.raises(ScopeRefused, match="Nothing was changed"):
         queue_scopes.give(group, pattern, "root", "console")
     assert not QueueScope.objects.exists()
@@ -181,7 +181,7 @@ def test_the_same_twice_is_refused(group: Group) -> None:
         queue_scopes.give(group, "public.*", "root", "console", may_act=True)
 
 
-def test_nobody_gives_beyond_their_own(group: Group) -> None:
+def test_scope_change_needs_every_right_that_it_gives(group: Group) -> None:
     changer, narrow = person("cy", "change_group"), person("di", "change_group")
     made = queue_scopes.give(group, "public.Billing", changer, "console")
     narrow.groups.add(group)

@@ -45,7 +45,7 @@ def test_a_cancelled_one_is_counted_even_if_nobody_lived_to_count_it(ana: User) 
     assert (operation.state, operation.done) == (State.CANCELLED, 40)
 
 
-def test_what_was_cancelled_long_ago_is_counted_now_and_then_and_announced_if_it_changed(ana: User) -> None:
+def test_old_cancelled_operation_is_announced_if_its_count_changed(ana: User) -> None:
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     lifecycle.start(operation.pk, ana)
     runner.run_chunk(operation.pk, 40)
@@ -63,7 +63,7 @@ def test_what_was_cancelled_long_ago_is_counted_now_and_then_and_announced_if_it
     assert operation.done == 40
 
 
-def test_what_was_cancelled_long_ago_is_seldom_counted(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_cancelled_operation_is_seldom_recounted(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     operation = selection.freeze("retry", [dead()[0].id], ana, "console")
     lifecycle.start(operation.pk, ana)
     ended, counted, count = lifecycle.cancel(operation.pk, ana).ended_at, [], runner._counted

@@ -24,7 +24,7 @@ def discarded(who: Any, **filter: Any) -> list[int]:
     return ids
 
 
-def test_they_leave_the_bin_and_are_sent_in_one_act(ana: User) -> None:
+def test_discarded_messages_are_restored_and_sent_in_one_act(ana: User) -> None:
     before, ids = number_in(BILLING), discarded(ana)
     single.act("restore", ids[0], "tomas", "console")
     operation = selection.freeze_discarded(ids, ana, "console")
@@ -41,7 +41,7 @@ def test_they_leave_the_bin_and_are_sent_in_one_act(ana: User) -> None:
     assert (AuditEntry.objects.get(verb="retry").after or {})["restored"] is True
 
 
-def test_what_cannot_be_retried_stays_in_the_bin(ana: User) -> None:
+def test_message_that_cannot_be_retried_stays_in_the_bin(ana: User) -> None:
     ids = discarded(ana, queue='"public"."Newsletter"')
     operation = selection.freeze_discarded(ids, ana, "console")
     lifecycle.start(operation.pk, ana)
@@ -51,7 +51,7 @@ def test_what_cannot_be_retried_stays_in_the_bin(ana: User) -> None:
     assert {archived(each).state for each in ids} == {"discarded"}
 
 
-def test_it_needs_both_rights(ana: User) -> None:
+def test_restore_and_retry_needs_both_rights(ana: User) -> None:
     ids = discarded(ana)
     for name, right in (("bo", "retry_message"), ("cy", "discard_message")):
         with pytest.raises(OperationNotAllowed):

@@ -59,12 +59,12 @@ def retried(person: Any, *rules: int) -> Operation:
         ("Sh*P*.*", "", False), ("*Shop.Place*", "", True),
     ],
 )  # fmt: skip
-def test_what_a_rule_fits(type_: str, queue: str, fits: bool) -> None:
+def test_rule_matches_type_and_queue(type_: str, queue: str, fits: bool) -> None:
     assert Rule(1, type_, queue, V2).fits("Shop.Place", BILLING) is fits
 
 
 @pytest.mark.parametrize("text", ["." * 100_000, "a." * 50_000, "." * 100_000 + "\n"])
-def test_what_strangers_call_their_messages_takes_no_time(text: str) -> None:
+def test_hostile_type_names_are_matched_quickly(text: str) -> None:
     """Of a pattern as long as one is kept; an expression that goes back to try again takes years."""
     began = time.process_time()
     assert not Rule(1, "*." * 197 + "*Place", "", V2).fits(text, BILLING)
@@ -72,7 +72,7 @@ def test_what_strangers_call_their_messages_takes_no_time(text: str) -> None:
     assert time.process_time() - began < 1
 
 
-def test_those_of_a_queue_that_is_gone_go_to_its_new_name(session: Connection, chief: User) -> None:
+def test_messages_of_a_dropped_queue_are_retried_to_its_new_name(session: Connection, chief: User) -> None:
     rule = retry_rules.create("", BILLING, V2, chief, "console", "renamed")
     session.run(f"drop table {BILLING}")
     frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
@@ -90,7 +90,7 @@ def test_those_of_a_queue_that_is_gone_go_to_its_new_name(session: Connection, c
     assert back.queues == {V2: 87}
 
 
-def test_nothing_is_followed_that_was_not_chosen(session: Connection, chief: User) -> None:
+def test_rules_that_were_not_chosen_do_not_apply(session: Connection, chief: User) -> None:
     """Also where a later rule, which was chosen, fits as well."""
     retry_rules.create("", BILLING, V2, chief, "console")
     later = retry_rules.create("Sh*", "", V2, chief, "console")
@@ -120,7 +120,7 @@ def test_called_back_they_belong_to_the_queue_where_they_died(session: Connectio
     assert number_in(V2) == 0
 
 
-def test_one_that_was_removed_meanwhile_starts_nothing(session: Connection, chief: User) -> None:
+def test_rule_removed_since_the_preview_starts_nothing(session: Connection, chief: User) -> None:
     rule = retry_rules.create("Shop.*", "", V2, chief, "console")
     retry_rules.remove(rule.pk, chief, "console", "not any more")
     with pytest.raises(AlreadyDecided, match="was removed since you looked"):
@@ -140,7 +140,7 @@ def test_one_that_was_removed_meanwhile_starts_nothing(session: Connection, chie
         ("Shop.*", "", '"public"."error"'),
     ],
 )  # fmt: skip
-def test_what_is_no_rule_is_not_kept(session: Connection, chief: User, type_: str, queue: str, target: str) -> None:
+def test_invalid_rule_is_refused(session: Connection, chief: User, type_: str, queue: str, target: str) -> None:
     with pytest.raises(OperationRefused):
         retry_rules.create(type_, queue, target, chief, "console")
     assert not AuditEntry.objects.filter(noun=retry_rules.NOUN).exists()
@@ -151,13 +151,13 @@ def test_only_who_may_change_settings(session: Connection, ana: User) -> None:
         retry_rules.create("Shop.*", "", V2, ana, "console")
 
 
-def test_there_is_one_for_just_that(session: Connection, chief: User) -> None:
+def test_second_rule_for_the_same_messages_is_refused(session: Connection, chief: User) -> None:
     retry_rules.create("Shop.*", "", V2, chief, "console")
     with pytest.raises(AlreadyDecided, match="Remove it first"):
         retry_rules.create("Shop.*", "", V2, chief, "console")
 
 
-def test_where_the_new_queue_refuses_they_belong_to_the_old_one(session: Connection, chief: User) -> None:
+def test_messages_refused_by_the_rules_target_keep_their_queue(session: Connection, chief: User) -> None:
     rule = retry_rules.create("", BILLING, V2, chief, "console")
     session.run(f"alter table {V2} add constraint none check (body is null)")
     operation = retried(chief, rule.pk)
@@ -192,7 +192,7 @@ def test_code_of_others_at_a_rules_target_is_named_before_it_runs(
     assert f"{V2} runs code of others with the rights of this console: {spied}" in asked.getvalue()
 
 
-def test_where_no_rule_sends_no_code_of_others_is_named(session: Connection, chief: User, spied: str) -> None:
+def test_foreign_code_is_named_only_for_targets_of_chosen_rules(session: Connection, chief: User, spied: str) -> None:
     retry_rules.create("", BILLING, V2, chief, "console")
     frozen = selection.freeze("retry", ArchiveFilter(exception=REFUSED), chief, "console")
     assert queries.retry_targets(session, frozen).running == []

@@ -67,7 +67,9 @@ def test_each_act_is_audited(engine: Connection) -> None:
         ({"name": "x" * 101}, "name"),
     ],
 )
-def test_what_is_wrong_is_refused_and_nothing_is_written(engine: Connection, about: dict[str, Any], field: str) -> None:
+def test_invalid_schedule_is_refused_and_nothing_is_written(
+    engine: Connection, about: dict[str, Any], field: str
+) -> None:
     with pytest.raises(ScheduleRefused) as refused:
         schedules.add(replace(NIGHTLY, **about), ANA)
     assert refused.value.field == field
@@ -83,7 +85,7 @@ def test_a_name_is_given_once(engine: Connection) -> None:
     assert len(audited()) == 2
 
 
-def test_what_somebody_has_changed_meanwhile_is_not_written_over(engine: Connection) -> None:
+def test_concurrent_change_is_not_overwritten(engine: Connection) -> None:
     schedule = schedules.add(NIGHTLY, ANA)
     schedules.pause(schedule, replace(ANA, version=1))
     with pytest.raises(ChangedMeanwhile, match="ana changed Nightly"):

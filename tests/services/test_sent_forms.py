@@ -55,7 +55,7 @@ def test_a_second_press_makes_no_other_one(presses: dict[str, Press], name: str)
 
 
 @pytest.mark.parametrize("name", ["send", "copy"])
-def test_of_several_at_once_one_sends(session: Connection, presses: dict[str, Press], name: str) -> None:
+def test_concurrent_presses_send_once(session: Connection, presses: dict[str, Press], name: str) -> None:
     before, form = number(name), sent_forms.new_key()
 
     def press() -> Any:
@@ -77,7 +77,7 @@ def test_of_several_at_once_one_sends(session: Connection, presses: dict[str, Pr
     assert not AuditIntent.objects.exists()
 
 
-def test_what_may_have_been_sent_is_not_sent_again(presses: dict[str, Press]) -> None:
+def test_form_with_an_unknown_outcome_is_not_sent_again(presses: dict[str, Press]) -> None:
     """Its process was killed, or nobody heard of it."""
     before, form = number("send"), sent_forms.new_key()
     entry = {"noun": "message", "subject": BILLING, "who": "ana", "verb": "send", "origin": "console"}

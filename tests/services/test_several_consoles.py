@@ -130,7 +130,7 @@ def test_a_set_of_another_console_under_a_number_of_ours_stays(other: Other) -> 
 
 
 @pytest.mark.parametrize("is_known_here", [True, False])
-def test_what_another_console_did_is_told_as_its_own(other: Other, is_known_here: bool) -> None:
+def test_act_of_another_console_is_shown_as_that_consoles(other: Other, is_known_here: bool) -> None:
     """Its number may be one of ours that was never started, or one that nobody here has."""
     if is_known_here:
         cancel(frozen("ana"))
@@ -151,7 +151,7 @@ def test_what_another_console_did_is_told_as_its_own(other: Other, is_known_here
 
 
 @pytest.mark.parametrize("done", [0, 30])
-def test_one_whose_set_is_gone_is_not_called_done(ana: User, done: int) -> None:
+def test_operation_whose_items_are_gone_is_cancelled_not_done(ana: User, done: int) -> None:
     operation, before = frozen(ana), number_in(BILLING)
     lifecycle.start(operation.pk, ana)
     if done:

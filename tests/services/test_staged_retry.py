@@ -49,7 +49,7 @@ def test_the_trial_goes_first_and_nothing_more_before_it_was_watched(ana: User) 
     assert plan_of(operation).says == ""
 
 
-def test_it_goes_on_only_when_somebody_has_taken_the_trial(ana: User) -> None:
+def test_retry_goes_on_only_once_the_trial_was_received(ana: User) -> None:
     operation, clock = planned(ana), Clock()
     look(operation, clock)
     go_by(operation, 61)
@@ -62,7 +62,7 @@ def test_it_goes_on_only_when_somebody_has_taken_the_trial(ana: User) -> None:
     assert "so nobody receives" in plan_of(operation).says
 
 
-def test_where_its_queue_cannot_be_looked_into_nobody_is_said_to_receive_nothing(ana: User) -> None:
+def test_unreadable_queue_does_not_count_as_one_without_a_receiver(ana: User) -> None:
     operation, clock = planned(ana), Clock()
     look(operation, clock)
     with queue_database().write_session() as connection:
@@ -77,7 +77,7 @@ def test_where_its_queue_cannot_be_looked_into_nobody_is_said_to_receive_nothing
     assert "nobody receives" not in plan.says
 
 
-def test_it_goes_no_faster_than_its_rate_and_no_slower(ana: User) -> None:
+def test_retry_keeps_to_its_rate(ana: User) -> None:
     """By a clock of our own: every tenth of a second somebody steps."""
     operation, clock = planned(ana, FLAT), Clock()
     counts = []
@@ -91,7 +91,7 @@ def test_it_goes_no_faster_than_its_rate_and_no_slower(ana: User) -> None:
     assert counts[40] < 88 or counts[44] == 88
 
 
-def test_who_comes_late_makes_up_for_a_second_and_no_more(ana: User) -> None:
+def test_late_step_makes_up_for_one_second_only(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     staged_retry.step(operation.pk, clock.after(0))
     clock.after(3600)
@@ -127,7 +127,7 @@ def test_a_slow_rate_sends_one_at_a_time(ana: User) -> None:
     assert len(sent(operation)) == 6
 
 
-def test_one_death_in_the_trial_stops_it(ana: User) -> None:
+def test_one_death_in_the_trial_stops_the_retry(ana: User) -> None:
     operation, clock = planned(ana), Clock()
     look(operation, clock)
     die(operation, sent(operation)[2:3])
@@ -146,7 +146,7 @@ def test_one_death_in_the_trial_stops_it(ana: User) -> None:
     assert len(sent(operation)) > 5
 
 
-def test_it_stops_at_so_many_dead_of_any_so_many(ana: User) -> None:
+def test_retry_stops_at_its_limit_of_deaths_in_consecutive_sends(ana: User) -> None:
     operation, clock = (
         planned(ana, Planned(try_first=0, then_some=0, rest_rate=30, stop_dead=3, stop_of=10, **CALM)),
         Clock(),
@@ -162,7 +162,7 @@ def test_it_stops_at_so_many_dead_of_any_so_many(ana: User) -> None:
     assert plan.says == ("Stopped by itself: 3 of 10 sent one after another died again; the plan stops at 3 of any 10.")
 
 
-def test_it_stops_at_so_many_dead_of_any_so_many_of_one_queue(ana: User) -> None:
+def test_retry_stops_at_its_limit_of_deaths_of_one_queue(ana: User) -> None:
     """Every third goes to Sales, where each fourth dies: among those of Billing they are too few."""
     plan_of_ten = Planned(try_first=0, then_some=0, rest_rate=30, stop_dead=3, stop_of=10, **CALM)
     operation, clock = planned(ana, plan_of_ten), Clock()
@@ -181,7 +181,7 @@ def test_it_stops_at_so_many_dead_of_any_so_many_of_one_queue(ana: User) -> None
     assert len(sent(operation)) == stopped_at
 
 
-def test_it_holds_above_its_ceiling_and_goes_on_below_three_quarters(ana: User) -> None:
+def test_retry_holds_above_its_ceiling_until_below_three_quarters(ana: User) -> None:
     plan = Planned(try_first=0, then_some=0, rest_rate=10, stop_dead=0, hold_above=40, waits=False)
     operation, clock = planned(ana, plan), Clock()
     with queue_database().write_session() as connection:
@@ -197,7 +197,7 @@ def test_it_holds_above_its_ceiling_and_goes_on_below_three_quarters(ana: User) 
     assert len(sent(operation)) == 60
 
 
-def test_it_waits_for_a_receiver_and_lapses_after_hours(ana: User) -> None:
+def test_retry_waits_for_a_receiver_and_lapses_after_hours(ana: User) -> None:
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", desired_processes=0)
     Queue.objects.update_or_create(schema="public", table="Billing", defaults={"kind": "input", "endpoint": "Billing"})
     operation, clock = planned(ana, Planned(hold_above=None)), Clock()
@@ -215,7 +215,7 @@ def test_it_waits_for_a_receiver_and_lapses_after_hours(ana: User) -> None:
     assert plan_of(again).operation.state == State.RUNNING
 
 
-def test_what_became_of_each_is_told_and_never_guessed(ana: User) -> None:
+def test_outcome_of_each_message_is_known_and_never_guessed(ana: User) -> None:
     plan = Planned(try_first=0, then_some=0, rest_rate=100, stop_dead=0, **CALM)
     operation, clock = planned(ana, plan), Clock()
     look(operation, clock)
@@ -237,7 +237,7 @@ def test_what_became_of_each_is_told_and_never_guessed(ana: User) -> None:
     assert plan_of(operation).operation.state == State.FOLLOWING
 
 
-def test_it_has_ended_when_each_is_known(ana: User) -> None:
+def test_retry_ends_once_each_outcome_is_known(ana: User) -> None:
     operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=100, stop_dead=0, **CALM)), Clock()
     look(operation, clock)
     handle(operation, sent(operation)[:87])
@@ -249,7 +249,7 @@ def test_it_has_ended_when_each_is_known(ana: User) -> None:
     assert events_of(operation.pk) == 88 * 2
 
 
-def test_it_has_ended_when_the_time_to_wait_for_one_is_over(ana: User) -> None:
+def test_retry_ends_once_the_wait_for_outcomes_is_over(ana: User) -> None:
     operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=100, **CALM)), Clock()
     look(operation, clock)
     take(operation, sent(operation))
@@ -280,7 +280,7 @@ def test_a_pause_takes_effect_with_the_next_chunk_and_one_is_first(ana: User) ->
     assert list(acts) == [("tomas", "pause"), ("ana", "resume")]
 
 
-def test_one_that_waits_for_a_person_is_looked_at_rarely_and_again_before_it_goes_on(ana: User) -> None:
+def test_paused_retry_is_looked_at_rarely_and_again_on_resume(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
     staged_controls.pause(operation.pk, ana)
@@ -292,7 +292,7 @@ def test_one_that_waits_for_a_person_is_looked_at_rarely_and_again_before_it_goe
     assert plan_of(operation).look_at is None
 
 
-def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
+def test_changed_rate_applies_from_the_next_chunk(ana: User) -> None:
     operation, clock = planned(ana, Planned(try_first=0, then_some=0, rest_rate=0.01, **CALM)), Clock()
     look(operation, clock)
     staged_controls.change_rate(operation.pk, ana, 40, before=0.01)
@@ -307,7 +307,7 @@ def test_another_rate_counts_from_the_next_chunk(ana: User) -> None:
     assert (entry.before, entry.after) == ({"rate": 0.01}, {"rate": 40})
 
 
-def test_who_cancels_the_rest_follows_what_was_sent(ana: User) -> None:
+def test_cancelled_retry_follows_what_was_sent(ana: User) -> None:
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
     lifecycle.cancel(operation.pk, "tomas")
@@ -323,7 +323,7 @@ def test_who_cancels_the_rest_follows_what_was_sent(ana: User) -> None:
     assert (plan.operation.state, plan.operation.cancelled_by, plan.operation.done) == (State.CANCELLED, "tomas", 20)
 
 
-def test_one_that_is_cancelled_has_not_ended_while_a_chunk_is_in_hand(session: Connection, ana: User) -> None:
+def test_cancelled_retry_ends_only_after_its_open_chunk(session: Connection, ana: User) -> None:
     """What that sends is followed, too."""
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
@@ -336,7 +336,7 @@ def test_one_that_is_cancelled_has_not_ended_while_a_chunk_is_in_hand(session: C
     assert look(operation, clock).operation.state == State.CANCELLED
 
 
-def test_who_looked_before_somebody_went_on_does_not_stop_it_again(ana: User) -> None:
+def test_stale_look_does_not_stop_a_resumed_retry(ana: User) -> None:
     operation, clock = planned(ana), Clock()
     look(operation, clock)
     slow = plan_of(operation)
@@ -347,7 +347,7 @@ def test_who_looked_before_somebody_went_on_does_not_stop_it_again(ana: User) ->
     assert plan_of(operation).operation.state == State.RUNNING
 
 
-def test_what_has_left_the_archive_is_told_as_it_was(ana: User) -> None:
+def test_outcomes_outlive_pruned_archive_rows(ana: User) -> None:
     """Retention takes what was decided; events stay, and so does what an old operation's page says."""
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
@@ -362,7 +362,7 @@ def test_what_has_left_the_archive_is_told_as_it_was(ana: User) -> None:
     assert (found["succeeded"], found["dead"], found["unknown"]) == (3, 2, 15)
 
 
-def test_who_may_not_steers_nothing(ana: User, viewer: User) -> None:
+def test_steering_without_the_right_changes_nothing(ana: User, viewer: User) -> None:
     operation = planned(ana, FLAT)
     acts = (
         staged_controls.pause,
@@ -393,7 +393,7 @@ def test_tables_of_a_version_before_know_no_plan(ana: User) -> None:
         lifecycle.start(frozen.pk, ana, planned=Planned())
 
 
-def test_nobody_runs_a_planned_one_as_fast_as_it_goes(ana: User) -> None:
+def test_unplanned_runner_does_not_run_a_staged_retry(ana: User) -> None:
     operation = planned(ana, FLAT)
     runner.run(operation.pk)
     assert not runner.run_chunk(operation.pk)
@@ -401,7 +401,7 @@ def test_nobody_runs_a_planned_one_as_fast_as_it_goes(ana: User) -> None:
     assert RetryPlan.objects.get(pk=operation.pk).next_at is None
 
 
-def test_what_others_decided_meanwhile_is_skipped_and_counted_as_that(ana: User) -> None:
+def test_messages_decided_by_others_are_counted_as_skipped(ana: User) -> None:
     operation, clock = planned(ana), Clock()
     with queue_database().read_session() as connection:
         second = queries.items(connection, operation.pk)[1].archive_id

@@ -153,7 +153,7 @@ def world(folder: Path) -> Iterator[World]:
 
 
 @pytest.mark.chaos
-def test_whoever_is_killed_each_is_retried_and_handled_once(tmp_path: Path) -> None:
+def test_kills_during_a_staged_retry_handle_each_message_once(tmp_path: Path) -> None:
     sent = "select count(*) from messages.operation_item where outcome = 'done'"
     events = random.Random(20_000).sample(EVENTS, len(EVENTS))
     with world(tmp_path) as made:

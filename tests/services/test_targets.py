@@ -146,7 +146,7 @@ def test_the_preview_names_what_fails(tried: Connection, ana: User, sampled: boo
     assert {each.target.name for each in told.to_choose} == named
 
 
-def test_one_message_is_judged_by_the_same(tried: Connection, ana: User) -> None:
+def test_single_retry_judges_targets_like_an_operation(tried: Connection, ana: User) -> None:
     for name, archive_id in forged().items():
         address = postgresql().parse_address(name)
         expected = TABLES[address.table][1] if name not in ELSEWHERE else "no"
@@ -160,7 +160,7 @@ def test_one_message_is_judged_by_the_same(tried: Connection, ana: User) -> None
     )
 
 
-def test_who_names_one_chooses_it_on_the_page_in_admin_and_at_the_prompt(tried: Connection) -> None:
+def test_target_is_named_on_the_page_in_admin_and_at_the_prompt(tried: Connection) -> None:
     root = Client()
     root.force_login(User.objects.create_superuser("root"))
     ids, before = forged(), counts(tried)
@@ -227,7 +227,7 @@ def test_code_of_others_is_named_before_it_runs(tried: Connection, ana: User) ->
     assert "trigger spies of role neighbour" in message
 
 
-def test_what_the_sampler_took_for_an_error_queue_by_its_messages(owner: Connection, ana: User) -> None:
+def test_target_sampled_as_an_error_queue_by_its_messages_is_refused(owner: Connection, ana: User) -> None:
     """Its name says nothing, and its messages do."""
     owner.run(f'create table public."Trouble" ({FIVE})')
     forge(owner, '"public"."Trouble"')

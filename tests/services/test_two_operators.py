@@ -71,7 +71,7 @@ def outcomes(operation: Operation) -> Counter[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("staged", [False, True], ids=["at once", "in stages"])
-def test_one_retries_what_another_discards(ana: User, bob: User, staged: bool) -> None:
+def test_concurrent_retry_and_discard_act_once_on_each_message(ana: User, bob: User, staged: bool) -> None:
     before = number_in(BILLING)
     retries, discards = frozen("retry", ana), frozen("discard", bob)
     plan = Planned(try_first=0, then_some=0, rest_rate=100, stop_dead=0, **CALM) if staged else None

@@ -105,7 +105,7 @@ def test_a_discarded_one_lies_in_the_bin_as_it_was_and_comes_back(session: Conne
     assert bytes(session.value('select body from "From"')) == BODY
 
 
-def test_nobody_is_told_of_a_death(session: Connection, connect: Connect, ana: User) -> None:
+def test_discard_of_a_waiting_message_notifies_no_death(session: Connection, connect: Connect, ana: User) -> None:
     listener = connect()
     listener.run("listen dead_message")
     act("discard", waits(session), ana)
@@ -114,7 +114,7 @@ def test_nobody_is_told_of_a_death(session: Connection, connect: Connect, ana: U
     assert [each.payload for each in listener.notifications(5)][:1] == [str(done.archive_id)], "the dead one is told"
 
 
-def test_history_counts_no_end_of_a_message_that_was_discarded_while_it_waited(session: Connection, ana: User) -> None:
+def test_history_reads_a_message_discarded_while_waiting_as_discarded(session: Connection, ana: User) -> None:
     mine = {act(name, waits(session), ana)[0].archive_id for name in ("discard", "move_out")}
     (archive, *_) = sources(session)
     batch = planning.plan_batch(session, archive)
@@ -125,7 +125,7 @@ def test_history_counts_no_end_of_a_message_that_was_discarded_while_it_waited(s
     assert sorted(row.result for row in rows if row.seq in seqs) == ["discarded", "failed"]
 
 
-def test_one_moved_to_the_dead_says_that_it_had_not_failed(session: Connection, ana: User) -> None:
+def test_message_moved_to_the_dead_says_that_it_had_not_failed(session: Connection, ana: User) -> None:
     (done,) = act("move_out", waits(session), ana)
     dead = store.get(session, done.archive_id or 0)
     assert dead
@@ -162,7 +162,7 @@ def test_a_column_that_has_no_place_there_is_refused_by_name(session: Connection
 
 
 @pytest.mark.parametrize("name", ["move", "discard", "move_out"])
-def test_what_a_receiver_holds_is_left_at_once(session: Connection, connect: Connect, ana: User, name: str) -> None:
+def test_message_in_flight_is_skipped_at_once(session: Connection, connect: Connect, ana: User, name: str) -> None:
     seen, receiver = waits(session), connect()
     target = {"target": TO} if name == "move" else {}
     with receiver.transaction():
@@ -200,9 +200,7 @@ def test_two_at_once_do_it_once(session: Connection, connect: Connect, ana: User
     assert (count(session, "From"), count(session, "To")) == (0, 1)
 
 
-def test_where_the_session_is_lost_it_is_not_known_and_audited(
-    session: Connection, connect: Connect, ana: User
-) -> None:
+def test_lost_session_makes_the_outcome_unknown_and_audited(session: Connection, connect: Connect, ana: User) -> None:
     seen, blocker = [waits(session), waits(session)], connect()
     session.run(
         "create function public.hold() returns trigger language plpgsql as $$ begin"
@@ -284,7 +282,7 @@ def _in_thread(
         connections.close_all()
 
 
-def test_what_fails_in_the_middle_leaves_all_as_it_was(session: Connection, ana: User) -> None:
+def test_failed_act_leaves_the_row_unchanged(session: Connection, ana: User) -> None:
     seen = waits(session)
     before = session.one('select * from "From"')
     session.run("create function public.no() returns trigger language plpgsql as $$ begin raise 'no'; end $$")
@@ -358,7 +356,7 @@ def test_code_of_another_role_is_not_run(session: Connection, ana: User) -> None
         session.run("drop role somebody")
 
 
-def test_what_the_database_does_not_let_us_is_said(session: Connection, ana: User) -> None:
+def test_act_refused_by_the_database_shows_its_error(session: Connection, ana: User) -> None:
     """A trigger that refuses stands for whatever a role may not do: the row stays, and the server's words are shown."""
     session.run("create function public.no() returns trigger language plpgsql as $$ begin raise 'not here'; end $$")
     session.run('create trigger no before delete on public."From" for each row execute function public.no()')
@@ -380,7 +378,7 @@ def test_a_delayed_one_goes_now_as_it_would_when_due(session: Connection, ana: U
     }  # fmt: skip
 
 
-def test_what_goes_now_runs_nobody_elses_code(session: Connection, ana: User) -> None:
+def test_run_now_runs_no_code_of_other_roles(session: Connection, ana: User) -> None:
     """What others attached to the queue that it goes to would run with our rights: it stays until it is due."""
     seen = delayed(session)
     session.run("""
@@ -407,7 +405,7 @@ def test_a_cancelled_one_lies_in_the_bin_and_comes_back_to_its_queue(session: Co
 
 
 @pytest.mark.parametrize("name", ["run_now", "cancel"])
-def test_one_that_the_mover_has_or_that_was_delayed_anew_is_left(
+def test_delayed_message_in_flight_or_delayed_anew_is_skipped(
     session: Connection, connect: Connect, ana: User, name: str
 ) -> None:
     seen, mover = delayed(session), connect()
@@ -427,7 +425,7 @@ def test_an_id_that_lies_in_the_queue_already_becomes_another(session: Connectio
     assert count(session, "From") == 2
 
 
-def test_nobody_attaches_code_between_the_look_and_the_act(session: Connection, connect: Connect) -> None:
+def test_no_trigger_can_be_added_between_look_and_act(session: Connection, connect: Connect) -> None:
     """A row that is held keeps nobody from adding a trigger."""
     seen, other = waits(session), connect()
     other.run("create function public.spy() returns trigger language plpgsql as $$ begin return old; end $$")
