@@ -119,7 +119,7 @@ def test_each_queue_may_lie_in_a_schema_of_its_own(make_endpoint, connection, ha
     assert h.parse(failed.headers)[h.FAILED_Q] == '"Legacy"."Sales"'
 
 
-def test_what_an_instance_of_the_original_delayed_is_moved(make_endpoint, connection, handlers):
+def test_message_delayed_by_an_original_instance_is_moved(make_endpoint, connection, handlers):
     """It looks a delayed table's schema up by that table's own name, so the queue's does not hold for it."""
     connection.run('create schema "Ops"')
     seen = []
@@ -155,7 +155,7 @@ def feed(database):
     endpoint.stop()
 
 
-def test_who_only_sends_makes_no_table_and_says_nothing_of_replies(feed, endpoint, connection, recording):
+def test_send_only_endpoint_creates_no_table_and_no_reply_address(feed, endpoint, connection, recording):
     feed.create_queues()
     tables = connection.value("select count(*) from pg_tables where tablename like 'Partner%'")
     feed.send("Sales", {}, type=PLACE)
@@ -165,7 +165,7 @@ def test_who_only_sends_makes_no_table_and_says_nothing_of_replies(feed, endpoin
     assert set(headers) == {name for name in recorded[0] if name.startswith(("NServiceBus.", "$."))}
 
 
-def test_who_only_sends_may_not_receive_nor_delay(feed, endpoint):
+def test_send_only_endpoint_may_not_receive_nor_delay(feed, endpoint):
     with pytest.raises(SettingsRefused, match="only sends"):
         feed.start()
     for act in (feed.purge, lambda: feed.subscribe("Shop.OrderPlaced")):
@@ -197,7 +197,7 @@ def test_an_endpoint_writes_by_its_serializer_and_reads_by_the_messages(make_end
     assert sorted(seen, key=str) == [b"\0raw", {"n": 1}]
 
 
-def test_settings_that_name_too_long_a_queue_are_refused_at_the_start_and_live(make_endpoint):
+def test_too_long_queue_name_is_refused_at_start_and_at_run_time(make_endpoint):
     long = type(QUICK)(error_queue="e" * 56)
     with pytest.raises(SettingsRefused, match=r"error_queue .* 1 bytes too long"):
         make_endpoint("Sales", settings=long)

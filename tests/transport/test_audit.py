@@ -57,7 +57,7 @@ def test_its_own_queue_is_refused(make_endpoint, own, what):
 
 
 @pytest.mark.parametrize("what", ["audit_queue", "error_queue"])
-def test_that_of_its_instance_is_its_own_too(make_endpoint, what):
+def test_instance_queue_is_refused_as_audit_or_error_queue(make_endpoint, what):
     with pytest.raises(SettingsRefused, match="is the endpoint's own"):
         make_endpoint(instance="i1", settings=replace(AUDITED, **{what: '"Sales.i1"'}))
 
@@ -93,7 +93,7 @@ def test_exactly_what_was_handled_is_copied(endpoint, handlers, mode):
     assert [h.parse(copy.headers)[h.ENCLOSED_MESSAGE_TYPES] for copy in copies] == [PLACE]
 
 
-def test_what_no_handler_is_called_for_is_copied_too(endpoint):
+def test_control_and_empty_messages_are_copied(endpoint):
     """Wire sheet 2.5. What came without an id or a time has both in its copy."""
     row_id = insert(endpoint.dsn, "Sales", "{}", b"")
     insert(endpoint.dsn, "Sales", h.dump({h.CONTROL_MESSAGE: "True"}), b"x")

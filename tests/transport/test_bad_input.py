@@ -122,7 +122,7 @@ def test_unreadable_headers_go_to_an_error_queue_as_they_are(endpoint, text):
 
 
 @pytest.mark.parametrize(("text", "body"), [("null", b"{}"), (" null\n", b"{}"), ("{}", None), ('{"a":"b"}', None)])
-def test_what_would_stop_others_is_made_harmless(endpoint, text, body):
+def test_null_headers_and_body_are_replaced_in_the_error_queue(endpoint, text, body):
     """An error queue has readers too: the text null and the NULL body stop them as well."""
     row_id = insert(endpoint.dsn, "Sales", text, body)
     endpoint.start()
@@ -144,7 +144,7 @@ def test_what_would_stop_others_is_made_harmless(endpoint, text, body):
         ({h.ENCLOSED_MESSAGE_TYPES: PLACE, h.CONTENT_TYPE: "text/xml"}, b"<a/>", "its headers say text/xml"),
     ],
 )
-def test_what_no_attempt_can_read_is_not_tried_again(endpoint, handlers, headers, body, said, spy):
+def test_unreadable_message_is_not_retried(endpoint, handlers, headers, body, said, spy):
     handlers.handle(PLACE)(lambda order, context: None)
     insert(endpoint.dsn, "Sales", h.dump(headers), body)
     endpoint.start()

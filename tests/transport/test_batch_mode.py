@@ -62,7 +62,7 @@ def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
     assert rows(endpoint.dsn, "Sales") == []
 
 
-def test_what_has_expired_leaves_a_batch_unread(endpoint, handled, connection, spy):
+def test_expired_messages_of_a_batch_are_not_handled(endpoint, handled, connection, spy):
     """T3: dropped and counted, while the others are handled."""
     fill(endpoint, range(4))
     connection.run(
@@ -102,7 +102,7 @@ def test_max_records_to_peek_bounds_the_batches(endpoint, handled, log, most, wa
     assert log.asked() == [*["peek", *["receive"] * a_peek] * 2, "peek"]
 
 
-def test_what_fails_is_put_away_and_harms_nobody(endpoint, handlers, handled, make_endpoint, spy, database):
+def test_failed_message_of_a_batch_fails_alone(endpoint, handlers, handled, make_endpoint, spy, database):
     """Tried again in its place; what it wrote and sent is undone, what the others did is committed once."""
     make_endpoint("Billing")
     tried = []
@@ -145,7 +145,7 @@ def test_a_delayed_retry_leaves_with_the_batch(endpoint, handlers, handled, data
         assert connection.value('select count(*) from "Sales.Delayed"') == 1
 
 
-def test_all_in_hand_are_in_flight_to_whoever_looks(endpoint, handlers, handled, connection):
+def test_every_message_of_a_batch_is_counted_in_flight(endpoint, handlers, handled, connection):
     """A row deleted inside a savepoint would look as if nobody had it."""
     seen = []
 
@@ -181,7 +181,7 @@ def test_a_commit_that_is_refused_is_the_fault_of_one(endpoint, handlers, handle
     assert sorted(done) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
 
 
-def test_what_nobody_takes_does_not_hold_the_others(make_endpoint, handlers, handled, connection, database):
+def test_message_no_queue_takes_holds_up_no_other(make_endpoint, handlers, handled, connection, database):
     """One slot keeps it through its pause; when there is an error queue again, it goes there."""
     endpoint = make_endpoint(settings=replace(TEN, concurrency=2))
     connection.run("drop table error")
@@ -237,7 +237,7 @@ def test_receive_only_sends_message_by_message(make_endpoint, handlers, database
     assert [row.body for row in rows(database, "Billing")] == [b"0", b"2"]
 
 
-def test_what_takes_too_long_together_may_not_alone(endpoint, handlers, handled, connection, database, caplog):
+def test_timed_out_batch_is_received_again_one_by_one(endpoint, handlers, handled, connection, database, caplog):
     """idle_in_transaction_session_timeout, here of the one transaction that is meant: one by one they are through."""
     first = []
 
@@ -258,7 +258,7 @@ def test_what_takes_too_long_together_may_not_alone(endpoint, handlers, handled,
     assert rows(database, "error") == []
 
 
-def test_it_is_changed_while_it_runs(endpoint, handled, log):
+def test_batch_size_changes_at_run_time(endpoint, handled, log):
     endpoint.apply(replace(TEN, batch_size=1, peek_delay=600))
     fill(endpoint, [1])
     endpoint.start()

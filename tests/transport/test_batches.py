@@ -18,7 +18,7 @@ SALES = Address("public", "Sales")
 
 
 @pytest.mark.parametrize("many", [0, 1, bulk.FEW, bulk.FEW + 1, bulk.MANY + 1])
-def test_they_arrive_in_the_order_given_each_with_an_id_of_its_own(endpoint, many):
+def test_messages_of_a_batch_keep_their_order_and_have_own_ids(endpoint, many):
     ids = endpoint.send_many("Sales", range(many), type=PLACE)
     stored = rows(endpoint.dsn, "Sales")
     assert [row.body for row in stored] == [str(number).encode() for number in range(many)]
@@ -27,7 +27,7 @@ def test_they_arrive_in_the_order_given_each_with_an_id_of_its_own(endpoint, man
 
 
 @pytest.mark.parametrize("many", [100, bulk.MANY + 1])
-def test_all_or_none(endpoint, connection, many):
+def test_batch_is_sent_whole_or_not_at_all(endpoint, connection, many):
     connection.run('alter table "Sales" add check (body <> \'"bad"\')')
     with pytest.raises(Exception, match="check"):
         endpoint.send_many("Sales", [*range(many), "bad"], type=PLACE)
@@ -38,7 +38,7 @@ def test_all_or_none(endpoint, connection, many):
     assert len(rows(endpoint.dsn, "Sales")) == 1
 
 
-def test_what_cannot_be_made_leaves_nothing_behind(endpoint):
+def test_unserializable_message_undoes_the_whole_batch(endpoint):
     """Those before it are on their way by then."""
     with pytest.raises(TypeError, match="keys must be"):
         endpoint.send_many("Sales", [*range(90), {b"not text": 1}], type=PLACE)
@@ -47,7 +47,7 @@ def test_what_cannot_be_made_leaves_nothing_behind(endpoint):
     assert len(rows(endpoint.dsn, "Sales")) == 100
 
 
-def test_with_one_id_they_are_one(endpoint):
+def test_messages_of_a_batch_with_one_id_are_sent_once(endpoint):
     """Of one dispatch the last with an id is sent (wire sheet 5)."""
     endpoint.send_many("Sales", range(100), type=PLACE, headers={h.MESSAGE_ID: "same"})
     assert [row.body for row in rows(endpoint.dsn, "Sales")] == [b"99"]

@@ -43,7 +43,7 @@ def test_the_first_is_outermost_and_the_handlers_are_last(make_endpoint, handler
     assert noted == ["a before 1", "b before 1", "handler 1", "b after", "a after"]
 
 
-def test_it_may_change_the_message_the_sends_and_the_outcome(make_endpoint, handlers):
+def test_behaviour_may_change_message_sends_and_outcome(make_endpoint, handlers):
     """Its sends are the message's; one that does not call on handles the message by itself."""
     make_endpoint("Billing")
     seen = []
@@ -65,7 +65,7 @@ def test_it_may_change_the_message_the_sends_and_the_outcome(make_endpoint, hand
     assert [row.body for row in rows(endpoint.dsn, "Billing")] == [b'"t1"', b'"t2"']
 
 
-def test_one_that_raises_fails_the_message(make_endpoint, handlers, spy):
+def test_raising_behaviour_fails_the_message(make_endpoint, handlers, spy):
     handlers.handle(PLACE)(lambda order, context: None)
 
     def refusing(get_next):
@@ -141,7 +141,7 @@ def test_an_incoming_change_that_fails_is_a_failed_attempt(make_endpoint, handle
     assert spy.counts["failed"] == (1 if isinstance(error, Unrecoverable) else 6)
 
 
-def test_whatever_is_sent_is_changed_before_it_is_written(make_endpoint, handlers):
+def test_outgoing_mutators_change_every_message_sent(make_endpoint, handlers):
     """By an endpoint and by a handler, which knows what it was handling; each copy of what is published."""
 
     def stamped(message, cause):

@@ -25,7 +25,7 @@ def test_every_table_of_the_endpoint_gets_it_and_equals_the_recorded_one(make_en
         assert catalog(connection, Address("public", table)) == catalog(recorded, Address("public", table))
 
 
-def test_what_it_shows(make_endpoint, connection):
+def test_bodystring_escapes_bytes_as_the_original_does(make_endpoint, connection):
     """Wire sheet 1.6: printable ASCII, octal for all else, the backslash twice."""
     endpoint = make_endpoint("Sales", settings=READABLE)
     endpoint.send("Sales", 'é\\\0 "a"'.encode(), type="Shop.Text")
@@ -40,7 +40,7 @@ def test_in_a_schema_with_capitals(make_endpoint, connection):
         assert [column.type for column in columns if column.name == "bodystring"] == ["text"]
 
 
-def test_it_is_off_by_default_and_added_to_what_is_there_once(make_endpoint, connection):
+def test_bodystring_is_off_by_default_and_added_once(make_endpoint, connection):
     make_endpoint("Sales").send("Sales", {"n": 1}, type="Shop.Text")
     assert connection.value("select count(*) from pg_attribute where attname = 'bodystring'") == 0
     make_endpoint("Sales", settings=READABLE)

@@ -68,7 +68,7 @@ def test_a_locked_table_is_not_waited_for_in_silence(make_endpoint, handlers, co
     until(lambda: troubled(endpoint) == {}, 20)
 
 
-def test_what_cannot_be_put_away_is_seen(make_endpoint, handlers, connection):
+def test_breaker_shows_a_missing_error_queue(make_endpoint, handlers, connection):
     endpoint = make_endpoint(settings=ALONE)
     connection.run("drop table error")
 
@@ -124,7 +124,7 @@ def test_a_receive_that_is_refused_is_seen(make_endpoint, handlers, connection):
     until(lambda: troubled(endpoint) == {}, 20)
 
 
-def test_nothing_is_held_that_no_handler_has(make_endpoint, handlers, connection):
+def test_endpoint_locks_only_messages_that_handlers_have(make_endpoint, handlers, connection):
     """A crash gives back what is in hand; there is nothing else that it could lose."""
     endpoint = make_endpoint(settings=replace(ALONE, concurrency=2))
     free, together = [], threading.Barrier(2)
@@ -161,7 +161,7 @@ def now(monkeypatch):
     return now
 
 
-def test_it_is_told_while_it_is_not_closed_and_no_longer(now):
+def test_trouble_is_listed_until_the_breaker_closes(now):
     breakers = CircuitBreakers()
     breaker = breakers.new("Receiving from somewhere")
     assert breakers.troubles() == []
@@ -181,7 +181,7 @@ def test_it_is_told_while_it_is_not_closed_and_no_longer(now):
     assert breakers.troubles() == []
 
 
-def test_one_made_anew_takes_the_place_of_the_one_before():
+def test_new_breaker_replaces_the_one_of_the_same_name():
     breakers = CircuitBreakers()
     breakers.new("Peeking").failed(DatabaseDown())
     breakers.new("Peeking")

@@ -64,7 +64,7 @@ def test_an_answer_may_be_a_number_alone(sales, web):
     assert not {h.ENCLOSED_MESSAGE_TYPES, h.CONTENT_TYPE} & set(reply.headers)
 
 
-def test_what_is_asked_names_the_instance(make_endpoint, web):
+def test_request_names_the_instance_as_reply_address(make_endpoint, web):
     make_endpoint("Quiet")
     asked = web.ask("Quiet", {}, type=PRICE, headers={"Tenant": "a"})
     (row,) = rows(web.dsn, "Quiet")
@@ -102,7 +102,7 @@ def test_handlers_may_wait_for_answers_in_all_slots(sales, make_endpoint):
     until(lambda: sorted(found) == [10, 20], GENEROUS)
 
 
-def test_nobody_answers(sales, web):
+def test_missing_reply_raises_a_timeout(sales, web):
     asked = web.ask("Sales", {}, type="Shop.Silence")
     with pytest.raises(ReplyTimeout, match=f"{asked.message_id} within 0.05 s"):
         asked.reply(0.05)
@@ -121,7 +121,7 @@ def test_an_answer_that_comes_too_late_is_acknowledged_and_named(web, make_endpo
     assert rows(web.dsn, "error") == []
 
 
-def test_one_that_is_no_longer_held_is_forgotten(web, make_endpoint):
+def test_unreferenced_request_is_forgotten(web, make_endpoint):
     make_endpoint("Quiet")
     web.ask("Quiet", {}, type=PRICE)
     assert len(web.replies._waiting) == 0

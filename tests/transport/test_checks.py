@@ -67,7 +67,7 @@ def test_a_table_that_is_none_is_told_whole_and_refused(connection, database):
     assert 'HINT: alter table "public"."Old" add unique (seq)' in str(refused.value)
 
 
-def test_what_does_not_stop_it_is_warned_about_at_the_start(endpoint, connection, caplog):
+def test_fault_that_does_not_stop_is_logged_at_the_start(endpoint, connection, caplog):
     connection.run('drop index "Sales.Delayed_Due"')
     with caplog.at_level(logging.WARNING, "pgqueue_admin.transport"):
         endpoint.start()
@@ -86,7 +86,7 @@ def test_the_recorded_tables_are_without_fault(recording, connect):
         assert checks.faults(endpoint, recorded) == []
 
 
-def test_one_that_only_sends_has_no_tables_and_no_faults(connection, database):
+def test_send_only_endpoint_has_no_tables_and_no_faults(connection, database):
     sender = Endpoint(
         "Feed", database, send_only=True, settings=replace(QUICK, create_message_body_computed_column=True)
     )

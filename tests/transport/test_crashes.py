@@ -96,9 +96,7 @@ def test_a_handler_that_hides_the_lost_session(endpoint, handlers, connection, s
     until(lambda: spy.counts["handled"] == 1)
 
 
-def test_what_was_sent_after_the_session_was_lost_is_not_committed(
-    endpoint, handlers, make_endpoint, connection, database
-):
+def test_sends_after_a_lost_session_are_not_committed(endpoint, handlers, make_endpoint, connection, database):
     """On a session opened anew it would be, without the end of the message, which is handled again."""
     make_endpoint("Billing")
     attempts = []

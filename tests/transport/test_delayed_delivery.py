@@ -67,7 +67,7 @@ def test_the_destination_stands_as_given(endpoint, destination, text):
     assert h.parse(delayed_rows(endpoint)[0].headers)[h.FORWARD_DESTINATION] == text
 
 
-def test_it_is_handled_when_it_is_due(endpoint, handled, seldom):
+def test_delayed_message_is_handled_when_due(endpoint, handled, seldom):
     """Not before, and not when the mover would have looked again by itself."""
     endpoint.start()
     time_sent = datetime.now(UTC)
@@ -96,7 +96,7 @@ def test_its_critical_time_counts_from_when_it_is_due(endpoint, handled, spy):
     assert 0 <= critical_time < 600
 
 
-def test_it_is_moved_when_it_is_due_beside_an_overdue_one_that_is_locked(endpoint, handled, seldom, connection):
+def test_due_message_is_moved_beside_a_locked_overdue_one(endpoint, handled, seldom, connection):
     """Both from another process: no send here pulls the mover's wake-up forward."""
     store = 'insert into "Sales.Delayed" (headers, body, due) values (%s, %s, now() + %s)'
     headers = h.dump({h.ENCLOSED_MESSAGE_TYPES: REMIND})
@@ -110,7 +110,7 @@ def test_it_is_moved_when_it_is_due_beside_an_overdue_one_that_is_locked(endpoin
         assert [body for body, _, _ in handled] == [2]
 
 
-def test_what_waits_at_the_start_is_moved_at_once(endpoint, handled):
+def test_overdue_message_is_moved_at_the_start(endpoint, handled):
     endpoint.send("Sales", 1, type=REMIND, delay=datetime(2001, 1, 1, tzinfo=UTC))
     endpoint.start()
     until(lambda: handled)
@@ -134,7 +134,7 @@ def test_the_second_hop_goes_to_another_queue(make_endpoint, handlers):
 
 
 @pytest.mark.parametrize("body", [b"", b"{}"])
-def test_what_would_need_no_handler_here_is_forwarded_all_the_same(make_endpoint, body):
+def test_due_control_or_empty_message_is_forwarded(make_endpoint, body):
     sales = make_endpoint()
     make_endpoint("Billing")
     sales.send('"public"."Billing"', body, type=REMIND, headers={h.CONTROL_MESSAGE: "True"}, delay=timedelta())
@@ -240,7 +240,7 @@ def test_immediate_ones_are_stored_whatever_becomes_of_the_message(endpoint, han
         ({"delay": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))}, "1 to 9999"),
     ],
 )
-def test_what_cannot_be_delayed_is_refused(endpoint, options, said):
+def test_invalid_delay_options_are_refused(endpoint, options, said):
     with pytest.raises(ValueError, match=said):
         endpoint.send("Sales", {}, type=REMIND, **options)
 

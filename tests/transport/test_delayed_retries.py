@@ -36,7 +36,7 @@ def failure(error=None):
 
 
 @pytest.mark.parametrize("own", [{}, {h.TIME_SENT: "2026-01-01 00:00:00:000000 Z", h.VERSION: "9.0.0"}])
-def test_what_came_without_a_time_or_a_version_gets_them_when_it_is_sent_on(own):
+def test_missing_time_and_version_headers_are_added_when_sent_on(own):
     """Wherever it goes, as on every dispatch; what it has is left as it is."""
     message = received(**own)
     at = Address("public", "Sales")
@@ -52,7 +52,7 @@ def test_what_came_without_a_time_or_a_version_gets_them_when_it_is_sent_on(own)
             assert headers[h.VERSION] == WIRE_VERSION
 
 
-def test_what_a_handler_says_of_its_error_takes_no_id_away():
+def test_exception_data_does_not_replace_the_message_id():
     at, data = Address("public", "Sales"), {"Message ID": "another", "Order": "7"}
     failed = failure_of(RuntimeError("no"), "Sales", at, recoverable=True, data=data)
     headers = faulted(postgresql(), received(), failed)
@@ -97,7 +97,7 @@ def test_until_the_count_is_reached_or_a_day_is_over(headers, comes_back):
     assert may_come_back(received(**headers), failure(), DEFAULT, NOW) is comes_back
 
 
-def test_what_comes_back_later_has_an_id_and_a_trace_of_its_own():
+def test_delayed_retry_has_an_id_and_starts_a_new_trace():
     """The id its sender did not give is that of a row that it will not have any more."""
     message = replace(received(**{h.MESSAGE_ID: None, h.TRACE_PARENT: "00-1-2-01"}), row_id="row")
     put = later(message, timedelta(seconds=10), '"public"."Sales"')
@@ -164,7 +164,7 @@ def test_rounds_of_attempts_and_then_the_error_queue(endpoint, failing, spy):
     assert put_aside(endpoint) == rows(endpoint.dsn, "Sales") == []
 
 
-def test_one_that_succeeds_later_is_done(endpoint, handlers):
+def test_delayed_retry_that_succeeds_leaves_nothing(endpoint, handlers):
     calls = []
 
     @handlers.handle(PLACE)

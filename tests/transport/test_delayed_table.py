@@ -110,7 +110,7 @@ def test_movers_beside_each_other_move_each_once(connection, connect, database, 
     assert Counter(ids(database)) == Counter({f"m-{number}": 1 for number in range(300)})
 
 
-def test_what_another_mover_has_is_not_waited_for_and_hides_nothing(connection, connect, database, delayed):
+def test_rows_held_by_another_mover_are_skipped_and_hide_no_others(connection, connect, database, delayed):
     """What comes due after it is moved to the second, and not up to a minute late."""
     delayed.store(connection, [message(timedelta())])
     other = connect(database)
@@ -122,7 +122,7 @@ def test_what_another_mover_has_is_not_waited_for_and_hides_nothing(connection, 
         assert 3500 < delayed.next_due(connection) <= 3600
 
 
-def test_what_the_queue_leaves_out_stays_delayed(connection, delayed):
+def test_row_dropped_by_the_queues_trigger_stays_delayed(connection, delayed):
     """A trigger that drops a row answers no error, and the row would be gone from both tables."""
     delayed.store(connection, [message(timedelta(), number) for number in (1, 2)])
     leaving_out(connection, '"Sales"', "insert", "m-2")

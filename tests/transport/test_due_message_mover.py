@@ -15,7 +15,7 @@ from pgqueue_admin.transport.wire.message import OutgoingMessage
 SALES = Address("public", "Sales")
 
 
-def test_it_looks_less_and_less_often():
+def test_idle_mover_looks_less_and_less_often():
     pace = MoverPace()
     assert [pace.after(0, None) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
 
@@ -25,27 +25,27 @@ def test_a_full_batch_is_followed_at_once():
 
 
 @pytest.mark.parametrize(("moved", "due_in", "rest"), [(0, 6.5, 6.5), (0, 100.0, 8), (3, None, 1), (3, 0.25, 0.25)])
-def test_it_wakes_when_the_next_is_due(moved, due_in, rest):
+def test_mover_wakes_when_the_next_message_is_due(moved, due_in, rest):
     pace = MoverPace()
     for _ in range(3):
         pace.after(0, None)
     assert pace.after(moved, due_in) == rest
 
 
-def test_after_an_exact_wake_up_it_begins_again():
+def test_back_off_restarts_after_an_exact_wake_up():
     pace = MoverPace()
     for _ in range(5):
         pace.after(0, None)
     assert [pace.after(0, 30.0), pace.after(0, None)] == [30.0, 1]
 
 
-def test_what_another_mover_holds_is_no_reason_to_spin():
+def test_overdue_rows_of_another_mover_cause_no_busy_loop():
     """Rows due for an hour and still there: a thousand looks a second, as the original has under a skewed zone."""
     pace = MoverPace()
     assert [pace.after(0, -3600.0) for _ in range(3)] == [1, 2, 4]
 
 
-def test_whoever_stores_pulls_the_next_look_forward():
+def test_storing_a_delayed_message_pulls_the_next_look_forward():
     alarm = MoverAlarm()
     resting = threading.Thread(target=alarm.rest, args=[60])
     resting.start()
@@ -65,7 +65,7 @@ def test_a_pull_before_the_rest_counts():
     assert not resting.is_alive()
 
 
-def test_of_several_the_one_that_is_due_first_pulls_it_forward():
+def test_earliest_due_message_pulls_the_next_look_forward():
     """Stored in one transaction: by the last, the others would lie until the mover looks by itself."""
     pulled = []
     sender = Dispatcher(postgresql(), DelayedTable(postgresql(), SALES), pulled.append, lambda addresses, count: None)

@@ -22,7 +22,7 @@ def test_at_once_after_the_first_and_then_longer_and_longer():
     assert vain.after(answered(False), 1) == 0
 
 
-def test_what_was_never_asked_was_not_in_vain():
+def test_receive_that_was_never_sent_is_not_counted_as_empty():
     vain = EmptyReceiveBackoff("Sales")
     assert [vain.after(answered(), 1) for _ in range(5)] == [0] * 5
 
@@ -45,7 +45,7 @@ def test_a_receive_that_fails_was_not_in_vain(endpoint, connection, caplog):
     assert "cannot take them" not in caplog.text
 
 
-def test_it_says_so_once_until_it_is_over(caplog):
+def test_empty_receives_are_logged_once_until_they_end(caplog):
     vain = EmptyReceiveBackoff("Sales")
     for _ in range(20):
         vain.after(answered(False), 1)

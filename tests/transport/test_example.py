@@ -27,7 +27,7 @@ def test_ten_lines_run(database):
             process.terminate()
 
 
-def test_it_is_ten_lines_and_no_django():
+def test_example_has_ten_lines_and_no_django():
     tree = ast.parse(EXAMPLE.read_text())
     lines = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
     assert len(lines) <= 12

@@ -44,7 +44,7 @@ def test_into_a_view_any_number_is_inserted(endpoint, caller, connection):
 
 
 @pytest.mark.parametrize("many", [1, 3, bulk.MANY + 1])
-def test_bytes_arrive_as_they_are_whatever_his_session_makes_of_backslashes(endpoint, many):
+def test_body_is_unchanged_without_standard_conforming_strings(endpoint, many):
     body = b"\xa9\\ \x00"
     with psycopg.connect(endpoint.dsn, options="-c standard_conforming_strings=off") as connection:
         endpoint.within(connection).send_many("Sales", [body] * many, type=PLACE)
@@ -84,7 +84,7 @@ def test_receivers_are_told_once_and_after_the_commit(endpoint, caller, connect,
     assert len(list(ear.notifications(timeout=20))) == 1
 
 
-def test_one_that_commits_each_statement_does_so_with_ours(endpoint):
+def test_autocommit_connection_commits_our_sends(endpoint):
     with psycopg.connect(endpoint.dsn, autocommit=True) as caller:
         endpoint.within(caller).send_many("Sales", range(3), type=PLACE)
         assert len(rows(endpoint.dsn, "Sales")) == 3

@@ -57,7 +57,7 @@ def test_immediate_retries_are_counted(endpoint, handlers, spy, retries):
 
 
 @pytest.mark.parametrize("error", [Unrecoverable("bad"), Declined("listed")])
-def test_some_are_not_retried(make_endpoint, handlers, error, spy):
+def test_unrecoverable_exceptions_are_not_retried(make_endpoint, handlers, error, spy):
     handlers.unrecoverable = (Declined,)
     endpoint = make_endpoint()
     calls = failing(handlers, error)
@@ -180,7 +180,7 @@ def test_a_missing_destination_fails_the_message(make_endpoint, handlers, spy):
     assert spy.counts["failed"] == 6
 
 
-def test_another_slot_waits_until_a_refused_send_is_counted(make_endpoint, handlers, connection, spy, monkeypatch):
+def test_second_slot_waits_until_a_refused_send_is_counted(make_endpoint, handlers, connection, spy, monkeypatch):
     """PostgreSQL gives up the row at the refused statement: the second slot has it before the first can count."""
     remember, has_it = FailureCache.remember, []
 

@@ -63,7 +63,7 @@ def test_a_handler_that_sends_there_fails_alone(make_endpoint, handlers, connect
     assert failed.body == b"1"
 
 
-def test_in_the_receive_transaction_it_finds_what_it_always_found(make_endpoint, handlers, connection):
+def test_foreign_trigger_finds_its_names_in_the_receive_transaction(make_endpoint, handlers, connection):
     endpoint = make_endpoint("Web")
     make_endpoint("Sales")
     connection.run(NOTES)

@@ -67,7 +67,7 @@ def test_parent_and_child_send_at_the_same_time(make_endpoint, forked):
     assert len(rows(sender.dsn, "Sales")) == 2 * MANY + 1
 
 
-def test_what_a_child_sends_is_heard(make_endpoint, forked, connect, database):
+def test_send_of_a_forked_child_is_notified(make_endpoint, forked, connect, database):
     sender, listener = make_endpoint(settings=replace(QUICK, notify=True, peek_delay=600)), connect(database)
     make_endpoint("Billing")
     sender.send("Sales", 0, type=PING)

@@ -34,7 +34,7 @@ def in_the_error_queue(endpoint):
 
 
 @pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only", "none"])
-def test_what_is_refused_at_the_commit_was_not_forwarded(mode, make_endpoint, refuse, spy):
+def test_forward_refused_at_the_commit_goes_to_the_error_queue(mode, make_endpoint, refuse, spy):
     make_endpoint("Billing")
     refuse("begin raise 'closed for today'; end")
     endpoint = make_endpoint(settings=replace(QUICK, immediate_retries=0, transaction_mode=mode))

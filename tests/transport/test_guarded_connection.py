@@ -49,7 +49,7 @@ def four_of_five(make_endpoint, handlers, spy, settings):
     return run
 
 
-def test_one_that_would_close_it_is_told(four_of_five):
+def test_handler_that_closes_the_session_is_refused(four_of_five):
     """It would be closed at the end of the block."""
     told = []
 
@@ -65,13 +65,13 @@ def test_one_that_would_close_it_is_told(four_of_five):
     assert all("does not close the session" in each for each in told)
 
 
-def test_one_that_closes_it_fails(four_of_five, spy):
+def test_handler_that_closes_the_raw_connection_fails(four_of_five, spy):
     """As if the database had gone, it came back and was tried for ever; what is behind it was never handled."""
     four_of_five(lambda context: context.connection.raw.close())
     assert "closed the session" in "".join(map(str, spy.errors))
 
 
-def test_one_that_closes_it_and_raises_fails(four_of_five):
+def test_handler_that_closes_the_raw_connection_and_raises_fails(four_of_five):
     def act(context):
         context.connection.raw.close()
         raise ZeroDivisionError
@@ -81,7 +81,7 @@ def test_one_that_closes_it_and_raises_fails(four_of_five):
 
 @pytest.mark.parametrize("then", ["returns", "raises"])
 @pytest.mark.parametrize("left", ["a stream", "a copy"])
-def test_one_that_leaves_an_answer_unread_fails(four_of_five, left, then):
+def test_handler_that_leaves_a_result_unread_fails(four_of_five, left, then):
     """The driver would wait for ever for whoever reads it: the slot stood still, and its row with it."""
     kept = []
 
@@ -99,7 +99,7 @@ def test_one_that_leaves_an_answer_unread_fails(four_of_five, left, then):
     four_of_five(act)
 
 
-def test_what_one_has_set_stops_nobody_for_long(make_endpoint, handlers, settings):
+def test_session_setting_of_a_handler_stops_no_later_message(make_endpoint, handlers, settings):
     """Without ``local`` it outlives the transaction: the slot's next receive is refused, and then has a new session."""
     seen = []
 
@@ -137,7 +137,7 @@ def test_a_session_of_an_earlier_message_refuses(make_endpoint, handlers, spy, b
 
 
 @pytest.mark.parametrize("immediate", [False, True])
-def test_what_is_sent_when_the_message_is_over_is_refused(make_endpoint, handlers, spy, immediate):
+def test_send_after_the_message_has_ended_is_refused(make_endpoint, handlers, spy, immediate):
     """By a thread of the handler's, say: it would get an id, and be sent by nobody."""
     kept = []
     handlers.handle(PING)(lambda number, context: kept.append(context))

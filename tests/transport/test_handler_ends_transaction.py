@@ -102,7 +102,7 @@ def test_a_handler_that_ends_the_transaction_of_a_batch_harms_no_other(batch_of_
 @pytest.mark.parametrize("word", ["commit", "rollback"])
 @pytest.mark.parametrize("then", ["goes on", "raises", "is refused"])
 @pytest.mark.parametrize("retries", [0, 1])
-def test_one_that_begins_another_then_harms_no_other(batch_of_ten, word, then, retries):
+def test_handler_that_begins_another_transaction_harms_no_other(batch_of_ten, word, then, retries):
     def act(number, context):
         if number == 3:
             session = context.connection
@@ -116,7 +116,7 @@ def test_one_that_begins_another_then_harms_no_other(batch_of_ten, word, then, r
     batch_of_ten(3, act, retries)
 
 
-def test_one_that_ends_it_through_the_session_of_another_message_harms_no_other(batch_of_ten):
+def test_rollback_through_another_messages_session_harms_no_other(batch_of_ten):
     """The driver's own, kept in a cache, say: no savepoint of its own stands when it rolls back, and nothing fails."""
     kept = []
 
@@ -130,9 +130,7 @@ def test_one_that_ends_it_through_the_session_of_another_message_harms_no_other(
 
 
 @pytest.mark.parametrize("where", ["its own session", "that of another message"])
-def test_what_it_rolled_back_is_not_sent_for_by_us_where_another_process_has_it_already(
-    make_endpoint, handlers, connect, database, where
-):
+def test_rolled_back_messages_taken_elsewhere_are_not_sent_for(make_endpoint, handlers, connect, database, where):
     """As after a commit its row is gone, but whoever took it sends for it, and for all that came back with it."""
     make_endpoint("Billing")
     kept, handled, taken = [], [], []

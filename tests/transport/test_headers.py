@@ -38,12 +38,12 @@ def test_no_text_is_no_headers(text):
         '{"Big":' + "9" * 5000 + "}",
     ],
 )
-def test_what_an_endpoint_cannot_read_is_unreadable(text):
+def test_headers_an_endpoint_cannot_read_are_unreadable(text):
     with pytest.raises(h.HeadersUnreadable):
         h.parse(text)
 
 
-def test_what_an_endpoint_reads_is_read():
+def test_headers_an_endpoint_reads_are_read():
     assert h.parse(' {"a" : "1", "a":"2", "b":null, "c":"a\\u0000b", "d":"x/y" } ') == {
         "a": "2",
         "b": None,

@@ -60,7 +60,7 @@ def test_creating_twice_changes_nothing(connection):
     assert catalog(connection, queue.address) == before
 
 
-def test_who_may_create_nothing_finds_what_is_there(endpoint, connection, connect, database):
+def test_role_without_create_uses_existing_tables(endpoint, connection, connect, database):
     """Production gives its endpoints no more than they need."""
     connection.run("create role only_runs")
     connection.run("revoke create on schema public from public")

@@ -59,6 +59,6 @@ def test_any_number_comes_back(value):
         ({1: "a"}, '{"1":"a"}'),
     ],
 )
-def test_what_is_not_json_by_itself_is_written_in_one_way(value, written, beside):
+def test_non_json_values_are_written_alike_by_both_writers(value, written, beside):
     around = [] if beside is None else [beside]
     assert JsonSerializer().dump([value, *around]).decode() == ",".join([f"[{written}", *map(str, around)]) + "]"

@@ -34,7 +34,7 @@ def collected():
     logging.getLogger().removeHandler(handler)
 
 
-def test_what_a_handler_logs_and_what_is_logged_of_its_message(endpoint, handlers, collected):
+def test_log_lines_of_a_handler_and_of_its_message_have_its_fields(endpoint, handlers, collected):
     @handlers.handle(PLACE)
     def place(order, context):
         logging.getLogger("shop").warning("no card of %s", "Zoë")

@@ -32,7 +32,7 @@ def test_the_mark_follows_what_is_taken():
     assert low.mark.seq == 4
 
 
-def test_what_came_back_is_not_passed_by_a_receive_that_began_before():
+def test_rolled_back_row_is_not_passed_by_an_earlier_receive():
     """Its answer comes after the rollback, from a snapshot in which the row was still locked."""
     low = LowWaterMarks()
     low.peeked(5)
@@ -183,7 +183,7 @@ def test_a_lower_seq_that_commits_late_is_not_missed(endpoint, handlers, connect
     until(lambda: -2 in handled)
 
 
-def test_what_failed_is_the_next_to_be_tried(endpoint, handlers):
+def test_failed_message_is_retried_next(endpoint, handlers):
     """Not when the next peek finds it: with one receiver, order is kept also through failures."""
     tried = []
 
@@ -212,7 +212,7 @@ def test_seqs_below_zero_are_messages_too(endpoint, handlers, connection):
     until(lambda: handled == [1])
 
 
-def test_one_receiver_keeps_the_order_of_a_producer_that_commits_late(endpoint, handlers, connection):
+def test_single_receiver_keeps_the_order_of_a_late_producer(endpoint, handlers, connection):
     """Its first message has the lower seq and becomes visible while higher ones are handled; its second follows."""
     handled, gate = [], threading.Event()
 

@@ -78,7 +78,7 @@ def test_an_empty_receive_goes_straight_back_to_peek(endpoint, gate, connection,
 
 @pytest.mark.usefixtures("one_look")
 @pytest.mark.parametrize("held", [True, False], ids=["while handlers run", "when they are done"])
-def test_so_do_four_slots(endpoint, gate, connection, asked, held):
+def test_four_slots_go_back_to_peek_after_empty_receives(endpoint, gate, connection, asked, held):
     """T13: of the thousand that the peek counted two are there. Whoever has begun may find nothing, nobody follows."""
     endpoint.apply(replace(QUICK, peek_delay=600, concurrency=4))
     numbers = (-1, -2) if held else (1, 2)
@@ -97,7 +97,7 @@ def test_so_do_four_slots(endpoint, gate, connection, asked, held):
 
 
 @pytest.mark.usefixtures("one_look")
-def test_of_two_that_receive_the_slower_does_not_ask_for_what_the_other_took(make_endpoint, gate, asked):
+def test_two_receivers_ask_no_more_empty_receives_than_slots_per_peek(make_endpoint, gate, asked):
     """T13: each has counted nearly all; a peek leads to no more empty receives than there are slots."""
     many, slots = 200, 4
     both = [make_endpoint(settings=replace(QUICK, peek_delay=600, concurrency=slots)) for _ in range(2)]
@@ -113,7 +113,7 @@ def test_of_two_that_receive_the_slower_does_not_ask_for_what_the_other_took(mak
     assert asked().count("receive") - many <= slots * asked().count("peek")
 
 
-def test_what_waits_is_received_behind_the_commit_of_what_was_handled(endpoint, handlers, connection):
+def test_refused_commit_takes_no_pipelined_receive_with_it(endpoint, handlers, connection):
     """A refused commit in between takes nothing with it, and what is behind it comes all the same."""
     connection.run("create table parent (id integer primary key)")
     connection.run("create table child (id integer references parent deferrable initially deferred)")
@@ -315,7 +315,7 @@ def ctrl_c_while_it_waits():
     threading.Thread(target=press).start()
 
 
-def test_it_starts_again_after_a_stop(endpoint, gate):
+def test_endpoint_starts_again_after_a_stop(endpoint, gate):
     endpoint.start()
     endpoint.stop()
     endpoint.send("Sales", 1, type=PING)

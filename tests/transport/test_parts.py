@@ -65,7 +65,7 @@ def test_serializers_by_content_type():
         serializers.load(b"<a/>", "text/xml")
 
 
-def test_another_main_serializer():
+def test_main_serializer_can_be_replaced():
     assert Serializers(RawSerializer()).main.content_type == "application/octet-stream"
     assert Serializers(RawSerializer()).load(b"{", "unknown") == b"{"
 
@@ -115,7 +115,7 @@ def test_when_a_message_is_tried_again():
     assert standard(attempted(error=Unrecoverable("x"))) == Exhaust()
 
 
-def test_what_cannot_be_tried_again_is_not_whatever_the_policy_says():
+def test_policy_cannot_retry_an_unrecoverable_failure():
     assert decide(lambda given: Immediately(), attempted(recoverable=False)) == Exhaust()
     assert decide(lambda given: After(timedelta()), attempted(recoverable=False)) == Exhaust()
     assert decide(lambda given: Exhaust("elsewhere"), attempted(recoverable=False)) == Exhaust("elsewhere")
@@ -153,7 +153,7 @@ def test_the_breaker_arms_triggers_and_disarms(caplog):
 
 
 @pytest.mark.parametrize(("troubled", "triggered", "receives"), [(False, False, 7), (True, False, 1), (False, True, 1)])
-def test_one_receive_is_tried_while_a_breaker_is_triggered(troubled, triggered, receives):
+def test_triggered_breaker_allows_one_receive(troubled, triggered, receives):
     """Wire sheet 6."""
     breaker = CircuitBreaker("Peeking")
     breaker.triggered = triggered

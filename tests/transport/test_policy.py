@@ -46,7 +46,7 @@ def run(endpoint, *orders):
 
 
 @pytest.mark.parametrize("batch_size", [1, 10])
-def test_it_is_asked_once_for_each_attempt(judged, batch_size):
+def test_policy_is_asked_once_for_each_attempt(judged, batch_size):
     endpoint = judged(
         lambda attempted: Immediately() if attempted.failure.attempts < 3 else Exhaust(),
         settings=replace(ALONE, batch_size=batch_size),
@@ -56,7 +56,7 @@ def test_it_is_asked_once_for_each_attempt(judged, batch_size):
     assert len(rows(endpoint.dsn, "error")) == 2
 
 
-def test_another_error_queue(judged, make_endpoint):
+def test_policy_may_choose_another_error_queue(judged, make_endpoint):
     make_endpoint("Refused")
     endpoint = judged(lambda attempted: Exhaust("Refused"))
     run(endpoint, 1)
@@ -116,9 +116,7 @@ def test_an_error_queue_that_refuses_leaves_it_to_the_settings(
 
 
 @pytest.mark.parametrize("refusal", ["trigger", "at the commit"])
-def test_one_that_refuses_loses_nothing_where_the_message_has_left_its_queue(
-    judged, make_endpoint, connection, caplog, refusal
-):
+def test_refusing_error_queue_loses_no_message_in_mode_none(judged, make_endpoint, connection, caplog, refusal):
     make_endpoint("Refused")
     settings = replace(ALONE, transaction_mode="none", immediate_retries=0)
     endpoint = judged(lambda attempted: Exhaust("Refused"), settings=settings)
@@ -128,7 +126,7 @@ def test_one_that_refuses_loses_nothing_where_the_message_has_left_its_queue(
     assert "LOST" not in caplog.text
 
 
-def test_an_error_queue_without_the_right_to_insert_leaves_it_to_the_archive(
+def test_error_queue_without_insert_right_leaves_it_to_the_archive(
     judged, pinged, make_endpoint, connect, engine_database
 ):
     def bury(connection, message, failure):
@@ -158,7 +156,7 @@ def test_an_error_queue_without_the_right_to_insert_leaves_it_to_the_archive(
 
 
 @pytest.mark.parametrize("deferred", [False, True], ids=["at the insert", "at the commit"])
-def test_one_that_is_only_in_a_deadlock_is_tried_again(judged, make_endpoint, connection, deferred):
+def test_error_queue_insert_is_retried_after_a_deadlock(judged, make_endpoint, connection, deferred):
     """Nothing is wrong with it, so the policy still has its way."""
     make_endpoint("Refused")
     endpoint = judged(lambda attempted: Exhaust("Refused"))
@@ -189,14 +187,14 @@ def test_dropped_with_a_reason(judged, caplog, mode):
     assert rows(endpoint.dsn, "error") == []
 
 
-def test_what_cannot_be_tried_again_ends(judged):
+def test_unrecoverable_failure_ends_whatever_the_policy_says(judged):
     endpoint = judged(lambda attempted: Immediately(), error=Unrecoverable("bad"))
     run(endpoint, 1)
     until(lambda: rows(endpoint.dsn, "error"))
     assert len(judged.given) == 1
 
 
-def test_it_is_asked_for_what_nobody_can_read(judged, make_endpoint):
+def test_policy_is_asked_for_unreadable_messages(judged, make_endpoint):
     make_endpoint("Strange")
     endpoint = judged(lambda attempted: Exhaust("Strange" if attempted.failure.unreadable else ""))
     endpoint.send("Sales", b"{", type=PLACE)

@@ -28,7 +28,7 @@ def left(connection):
     return [row.seq for row in connection.all('select seq from "Sales" order by seq')]
 
 
-def test_all_but_what_is_in_hand(queue, connection, database, connect):
+def test_purge_leaves_messages_in_flight(queue, connection, database, connect):
     other = connect(database)
     with other.transaction():
         assert queue.receive(other).seq == 1

@@ -74,7 +74,7 @@ def test_a_sender_elsewhere_wakes_a_receiver(make_endpoint, handled, listening):
         until(lambda number=number: number in handled)
 
 
-def test_what_comes_due_wakes_its_receiver(make_endpoint, handled, listening):
+def test_due_delayed_message_wakes_its_receiver(make_endpoint, handled, listening):
     """Its mover puts it into the queue, which is a send like any other."""
     receiver = make_endpoint(settings=SLOW)
     listening(receiver)
@@ -91,7 +91,7 @@ def test_a_handler_wakes_the_receiver_of_what_it_sent(make_endpoint, handlers, h
     until(lambda: handled == ["charge"])
 
 
-def test_what_somebody_else_sent_waits_for_the_delay(make_endpoint, handled, listening):
+def test_foreign_send_waits_for_the_peek_delay(make_endpoint, handled, listening):
     """No trigger stands on a table: a foreign sender tells nobody."""
     receiver = make_endpoint(settings=SLOW)
     listening(receiver)
@@ -150,7 +150,7 @@ def test_nothing_is_told_before_the_commit_or_without_one(make_endpoint, handler
     assert [each.payload for each in told(listener)] == [""]
 
 
-def test_what_was_sent_last_is_told_before_it_stops(make_endpoint, connect, database, patient):
+def test_last_send_is_notified_before_the_stop(make_endpoint, connect, database, patient):
     sender, listener = make_endpoint(settings=SLOW), connect(database)
     listener.listen(SALES)
     sender.send("Sales", 1, type=PING)
@@ -189,7 +189,7 @@ def test_a_server_that_allows_no_idle_sessions_is_no_failure(make_endpoint, hand
     assert "Waking by NOTIFY" not in caplog.text
 
 
-def test_it_is_turned_on_and_off_while_it_runs(make_endpoint, handled, listening, connect, database):
+def test_notifications_are_switched_on_and_off_at_run_time(make_endpoint, handled, listening, connect, database):
     receiver, sender = make_endpoint(settings=replace(SLOW, notify=False)), make_endpoint("Shop.Web", settings=SLOW)
     receiver.start()
     listening(receiver, lambda: receiver.apply(SLOW))

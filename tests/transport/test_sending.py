@@ -68,7 +68,7 @@ def test_destinations_are_addresses(endpoint, make_endpoint):
     assert [row.body for row in rows(endpoint.dsn, "Very.Dotted")] == [b"1", b"2"]
 
 
-def test_what_cannot_be_sent_says_so(endpoint):
+def test_invalid_send_is_refused_with_its_reason(endpoint):
     with pytest.raises(TableMissing, match="Nowhere"):
         endpoint.send("Nowhere", 1, type=PLACE)
     with pytest.raises(AddressUnreadable):
@@ -162,7 +162,7 @@ def test_events_reach_each_subscribed_queue_once(endpoint, make_endpoint, handle
         assert headers[h.ENCLOSED_MESSAGE_TYPES] == f"{PLACED}, Shop, Version=1;Shop.IEvent, Shop"
 
 
-def test_nobody_subscribed(endpoint):
+def test_publish_without_subscribers_sends_nothing(endpoint):
     assert endpoint.publish({}, type=PLACED) == ""
 
 

@@ -132,7 +132,7 @@ def test_the_server_ends_the_session_meanwhile(
     assert len(rows(database, "Sales")) == SOME
 
 
-def test_what_cannot_be_made_costs_no_session(make_endpoint: MakeEndpoint, database: str) -> None:
+def test_failed_serialization_costs_no_session(make_endpoint: MakeEndpoint, database: str) -> None:
     def refuse() -> None:
         raise KeyError("no such order")
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_made_costs_no_session(make_endpoint: MakeEndpoint, datab
 
 
 # Threads that send at the same moment do not wait for each other.
-def test_one_that_waits_for_a_lock_keeps_nobody(endpoint, make_endpoint, connection):
+def test_send_waiting_for_a_lock_holds_up_no_other(endpoint, make_endpoint, connection):
     make_endpoint("Billing")
     with connection.transaction():
         connection.run('lock table "Billing"')
@@ -162,7 +162,7 @@ def test_one_that_waits_for_a_lock_keeps_nobody(endpoint, make_endpoint, connect
     assert [row.body for row in rows(endpoint.dsn, "Billing")] == [b"1"]
 
 
-def test_one_after_the_other_shares_a_session(endpoint, connection):
+def test_consecutive_sends_share_a_session(endpoint, connection):
     mine = "select array_agg(pid order by pid) from pg_stat_activity where application_name = 'pgqueue Sales'"
     endpoint.send("Sales", 1, type=PLACE)
     before = connection.value(mine)

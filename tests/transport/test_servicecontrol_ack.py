@@ -11,7 +11,7 @@ PLACE = "Shop.PlaceOrder"
 RETRIED = {h.RETRY_UNIQUE_MESSAGE_ID: "7e0fd852-b372-31c8-7e67-68eec671cb06"}
 
 
-def test_it_has_the_headers_of_a_recorded_one(endpoint, handlers, make_endpoint, recording):
+def test_acknowledgement_has_the_headers_of_a_recorded_one(endpoint, handlers, make_endpoint, recording):
     make_endpoint("Platform")
     handlers.handle(PLACE)(lambda body, context: None)
     endpoint.send("Sales", {}, type=PLACE, headers={**RETRIED, h.RETRY_ACKNOWLEDGEMENT_QUEUE: '"public"."Platform"'})

@@ -20,7 +20,7 @@ def test_the_defaults_hold():
     assert settings.concurrency >= 2
 
 
-def test_it_cannot_be_changed():
+def test_settings_are_immutable():
     with pytest.raises(FrozenInstanceError):
         EndpointSettings().peek_delay = 2  # type: ignore[misc]
 
@@ -56,7 +56,7 @@ def test_every_fault_at_once():
         ("audit_ttbr", "60"),
     ],
 )
-def test_what_is_no_number_is_said(name, value):
+def test_setting_that_is_no_number_is_named(name, value):
     (fault,) = EndpointSettings(**{"audit_queue": "copies", name: value}).faults()
     assert fault.startswith(f"{name} is {value!r}: it must be a ")
 

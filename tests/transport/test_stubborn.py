@@ -77,7 +77,7 @@ def test_a_null_with_white_space_is_one(text, database, make_endpoint):
     assert h.EXCEPTION_TYPE in h.parse(row.headers)
 
 
-def test_what_cannot_be_forwarded_in_mode_none_is_kept(database, make_endpoint):
+def test_failed_forward_in_mode_none_goes_to_the_error_queue(database, make_endpoint):
     """Its row is deleted already, so it cannot be tried again: the error queue has it."""
     settings = replace(QUICK, transaction_mode="none", immediate_retries=0)
     endpoint = make_endpoint(dsn=f"{database}?options=-c%20lock_timeout%3D300", settings=settings)
@@ -91,7 +91,7 @@ def test_what_cannot_be_forwarded_in_mode_none_is_kept(database, make_endpoint):
     assert not rows(database, "Billing")
 
 
-def test_it_does_not_start_twice(make_endpoint, handlers, spy):
+def test_endpoint_does_not_start_twice(make_endpoint, handlers, spy):
     handlers.handle(PLACE)(lambda message, context: None)
     endpoint = make_endpoint()
     endpoint.start()

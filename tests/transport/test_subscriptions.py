@@ -23,7 +23,7 @@ class Clock:
         return self.now
 
 
-def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -> None:
+def test_foreign_changes_are_seen_after_five_seconds(connection: Connection) -> None:
     clock = Clock()
     ours, theirs = (
         Subscriptions(Addressing(postgresql(), "public"), clock=clock),
@@ -40,7 +40,7 @@ def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -
     assert sorted(asked()) == [BILLING, SALES]
 
 
-def test_what_is_too_old_to_be_used_is_forgotten(connection: Connection) -> None:
+def test_expired_cache_entries_are_forgotten(connection: Connection) -> None:
     """A program may publish each message under a type of its own, and runs for months."""
     clock = Clock()
     ours = Subscriptions(Addressing(postgresql(), "public"), clock=clock)
@@ -73,7 +73,7 @@ def test_a_row_that_names_no_address_keeps_nothing_from_the_others(
     assert caplog.text.count("is left out") == 2
 
 
-def test_what_we_change_is_seen_at_once(connection: Connection) -> None:
+def test_own_changes_are_seen_at_once(connection: Connection) -> None:
     ours = Subscriptions(Addressing(postgresql(), "public"), clock=Clock())
     ours.create(connection)
     asked = found(ours, connection)
@@ -139,7 +139,7 @@ def test_its_address_is_read_as_any_other(connection, make_endpoint, said, table
     assert checks.faults(endpoint, connection) == []
 
 
-def test_it_changes_while_the_endpoint_runs(make_endpoint):
+def test_subscription_table_changes_at_run_time(make_endpoint):
     make_endpoint("Sales", settings=replace(QUICK, subscription_table="Routes")).subscribe(BILLED)
     other = make_endpoint("Billing")
     other.start()
@@ -150,6 +150,6 @@ def test_it_changes_while_the_endpoint_runs(make_endpoint):
 
 
 @pytest.mark.parametrize(("said", "why"), [("a.", "subscription_table: .*names no"), ("r" * 56, "1 bytes too long")])
-def test_what_names_no_table_is_refused(database, said, why):
+def test_invalid_subscription_table_name_is_refused(database, said, why):
     with pytest.raises(SettingsRefused, match=why):
         Endpoint("Sales", database, settings=replace(QUICK, subscription_table=said))

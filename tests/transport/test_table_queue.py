@@ -72,7 +72,7 @@ def test_a_ttbr_longer_than_the_original_can_hold(queue, connection):
     ("expires", "expired"),
     [("infinity", False), ("-infinity", True), ("9999-12-31", False), ("0044-03-15 BC", True), ("2020-01-01", True)],
 )
-def test_what_counts_as_expired(queue, connection, expires, expired):
+def test_infinite_and_ancient_expiries_are_judged(queue, connection, expires, expired):
     insert = 'insert into "Sales" (id, expires, headers, body) values (%s, %s::timestamp, %s, %s)'
     connection.run(insert, [uuid4(), expires, "{}", b""])
     assert queue.receive(connection).expired is expired

@@ -55,7 +55,7 @@ def test_a_column_of_another_type_while_receiving(endpoint, seen, connection, st
         until(lambda number=number: number in seen, 20)
 
 
-def test_another_table_in_its_place(endpoint, seen, connection):
+def test_replaced_table_with_other_columns_is_received_from(endpoint, seen, connection):
     """Columns in another order, more of them, and a wider seq."""
     endpoint.start()
     send(endpoint, *range(10))

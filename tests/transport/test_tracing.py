@@ -76,7 +76,7 @@ def test_a_message_is_handled_in_its_senders_trace(traced, handlers, spans):
     assert processed.attributes["nservicebus.native_message_id"] == str(row.id)
 
 
-def test_what_wants_a_trace_of_its_own_gets_one_with_a_link(traced, handlers, spans):
+def test_event_starts_a_new_trace_with_a_link(traced, handlers, spans):
     """As events and delayed messages do."""
     endpoint = traced("Sales")
     endpoint.subscribe(PLACED)

@@ -142,9 +142,7 @@ def test_a_mode_is_changed_while_it_runs(make_endpoint, handlers, database):
 
 
 @pytest.mark.parametrize(("before", "after"), [(QUICK, NONE), (RECEIVE_ONLY, NONE), (NONE, QUICK)])
-def test_a_mode_that_is_changed_with_a_message_in_hand_leaves_no_transaction_open(
-    make_endpoint, handlers, database, before, after
-):
+def test_mode_changed_with_a_message_in_flight_leaves_no_transaction(make_endpoint, handlers, database, before, after):
     """The next receive begins behind the commit of the one in hand: not where its mode has no transaction."""
     endpoint, seen = make_endpoint(settings=replace(before, concurrency=1)), []
 
@@ -188,9 +186,7 @@ def test_none_says_what_was_lost(make_endpoint, handlers, database, connection, 
     assert rows(database, "Sales") == []
 
 
-def test_none_keeps_a_control_message_whose_audit_copy_met_the_end_of_its_session(
-    make_endpoint, handlers, database, connection
-):
+def test_mode_none_keeps_a_control_message_whose_audit_copy_failed(make_endpoint, handlers, database, connection):
     """It is in no queue any more, as one that failed in a handler; the error queue is the only place left."""
     endpoint = make_endpoint(settings=replace(NONE, audit_queue="audit"))
     connection.run("""create function end_of_session() returns trigger language plpgsql as

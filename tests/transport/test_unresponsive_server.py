@@ -192,7 +192,7 @@ def test_a_destination_that_is_locked_for_longer(
     assert spy.counts["failed"] == 0
 
 
-def test_what_somebody_sends(sales: Endpoint, relay: Relay, database: str) -> None:
+def test_send(sales: Endpoint, relay: Relay, database: str) -> None:
     sales.send("Out", 1, type=PLACED)
     relay.stop()
     with pytest.raises(DatabaseDown):
@@ -213,7 +213,7 @@ def test_the_mover(sales: Endpoint, relay: Relay, database: str, placed: list[An
     is_settled(sales, database, placed, [1, 2])
 
 
-def test_who_listens(sales: Endpoint, relay: Relay, database: str, placed: list[Any]) -> None:
+def test_listening_session(sales: Endpoint, relay: Relay, database: str, placed: list[Any]) -> None:
     """It only waits to be told: it asks now and then, or it would not be told any more for ever."""
     sales.apply(replace(ALONE, peek_delay=10.0))  # what is received sooner was announced
     sales.start()
@@ -227,7 +227,7 @@ def test_who_listens(sales: Endpoint, relay: Relay, database: str, placed: list[
     is_settled(sales, database, placed, [1, 2])
 
 
-def test_what_a_handler_asks_itself_has_no_limit(
+def test_statements_of_a_handler_have_no_limit(
     make_endpoint: MakeEndpoint, web: Endpoint, handlers: Handlers, database: str, spy: Spy
 ) -> None:
     endpoint = make_endpoint(settings=ALONE, answer_seconds=LIMIT)

@@ -63,7 +63,7 @@ def test_a_handler_that_a_call_does_not_run_is_refused(handlers, handler):
 
 @pytest.mark.filterwarnings("ignore:coroutine")
 @pytest.mark.parametrize("pipeline", ["none", "a behaviour", "traced"])
-def test_one_that_is_hidden_in_another_function_fails(make_endpoint, handlers, spy, pipeline):
+def test_async_handler_hidden_in_a_function_fails(make_endpoint, handlers, spy, pipeline):
     handlers.handle(PING)((lambda number, context: None) if pipeline == "a behaviour" else hidden)
     pipelines = {
         "none": BehaviourChain(),
@@ -124,7 +124,7 @@ def test_a_delayed_row_whose_id_lies_in_the_queue_already(endpoint, connection):
 
 
 @pytest.mark.parametrize("due", ["-infinity", "4713-01-01 BC", "now"])
-def test_whatever_is_due(endpoint, handlers, connection, due):
+def test_only_delayed_rows_that_are_due_are_handled(endpoint, handlers, connection, due):
     seen = []
     handlers.handle(PING)(lambda number, context: seen.append(number))
     kept = 'insert into "Sales.Delayed" (headers, body, due) values (%s, %s, %s)'

@@ -124,7 +124,7 @@ def test_no_number_is_rounded(number):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_does_not_become_null(number):
+def test_nan_and_infinity_do_not_become_null(number):
     assert b"null" not in JsonSerializer().dump({"total": number, "note": "none"})
     assert JsonSerializer().dump({"total": None}) == b'{"total":null}'
 

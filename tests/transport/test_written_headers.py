@@ -83,7 +83,7 @@ def left_behind(make_endpoint, handlers, connection):
     return found
 
 
-def test_all_of_them(left_behind):
+def test_every_written_header_parses_by_its_format(left_behind):
     assert {table: len(found) for table, found in left_behind.items()} == {
         "Shop": 4,
         "audit": 1,
