@@ -79,7 +79,7 @@ def test_a_forged_header_marks_nobodys_message(queues: str, look: Connection) ->
 
 
 @pytest.mark.parametrize("said", ["9" * 4_301, "0" * 4_301 + "1", "²", "٣", "-1", str(2**31), "", "1 or 1=1"])
-def test_what_names_no_archived_message_fails_no_message(queues: str, look: Connection, said: str) -> None:
+def test_invalid_retried_from_header_fails_no_message(queues: str, look: Connection, said: str) -> None:
     is_handled(queues, look, said)
 
 

@@ -29,7 +29,7 @@ def test_a_process_that_ran_well_crashes_for_the_first_time() -> None:
     assert crashed(backoff, clock, PROVEN) == 0.5
 
 
-def test_those_that_began_together_and_crash_together_are_one_round() -> None:
+def test_processes_crashing_together_count_as_one_crash() -> None:
     backoff = Backoff(clock := Clock())
     for expected in (0.5, 1, 2):
         assert crashed(backoff, clock) == expected
@@ -38,7 +38,7 @@ def test_those_that_began_together_and_crash_together_are_one_round() -> None:
         assert backoff.until == clock.now + expected
 
 
-def test_it_waits_until_its_time_or_until_a_person_says_now() -> None:
+def test_back_off_ends_at_its_time_or_by_start_now() -> None:
     backoff = Backoff(clock := Clock())
     assert not backoff.waiting
     crashed(backoff, clock)

@@ -33,7 +33,7 @@ def test_the_time_that_asking_takes_is_no_difference() -> None:
     assert ahead.by == timedelta()
 
 
-def test_what_is_known_stays_while_it_may_be_true() -> None:
+def test_offset_stays_while_later_samples_allow_it() -> None:
     ahead = ClockOffset()
     ahead.note(NOON, NOON + 61 * SECOND, NOON + 2 * SECOND)
     ahead.note(NOON, NOON + 60.2 * SECOND, NOON + 0.4 * SECOND)

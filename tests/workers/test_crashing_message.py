@@ -110,7 +110,7 @@ def test_a_signal_that_an_application_handles_does_not_end_its_process(
     assert [row.state for row in hearing.rows()] == ["stopped"]
 
 
-def test_one_that_is_done_and_cannot_leave_is_replaced(deadly: House, sales: Endpoint, look: Connection) -> None:
+def test_finished_process_that_cannot_exit_is_replaced(deadly: House, sales: Endpoint, look: Connection) -> None:
     """A thread of a handler's that is no daemon keeps an ended process for ever."""
     deadly.environment["PGQUEUE_LIVENESS_TIMEOUT_SECONDS"] = "4"
     want(1)

@@ -57,7 +57,7 @@ def test_queues_of_one_name_are_two(
     assert not Queue.objects.exclude(gone_since=None).exists()
 
 
-def test_one_that_is_gone_there_is_not_gone_here(
+def test_queue_dropped_in_one_database_stays_in_the_other(
     tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess, clock: Clock
 ) -> None:
     make(tables)
@@ -71,7 +71,7 @@ def test_one_that_is_gone_there_is_not_gone_here(
     assert [str(each) for each in Queue.objects.exclude(gone_since=None)] == ["billing:public.Q"]
 
 
-def test_one_database_that_is_lost_blinds_nobody_to_the_other(
+def test_lost_database_leaves_the_other_sampled(
     tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess
 ) -> None:
     fill(tables, make(tables), 1)
@@ -90,7 +90,7 @@ def test_one_database_that_is_lost_blinds_nobody_to_the_other(
     assert not LatestSample.objects.exclude(error="").exists()
 
 
-def test_who_is_silent_is_said_by_the_others(
+def test_silent_sampler_is_reported_by_the_other_sampler(
     tables: Connection, there: Connection, sampling: SamplerProcess, sampling_there: SamplerProcess
 ) -> None:
     fill(there, make(there), 2)

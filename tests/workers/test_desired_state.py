@@ -31,7 +31,7 @@ def test_endpoints_of_one_process_do_not_all_run_on_one_host(hosts: int) -> None
     assert min(runs[host] for host in range(hosts)) > len(ENDPOINTS) / hosts / 2
 
 
-def test_the_first_is_another_for_another_endpoint_and_the_same_for_the_same() -> None:
+def test_remainder_goes_to_a_host_fixed_for_each_endpoint() -> None:
     """Every supervisor reckons for itself."""
     assert [share(1, index, 2, "Demo.Web") for index in (0, 1)] == [1, 0]
     assert [share(1, index, 2, "Demo.Billing") for index in (0, 1)] == [0, 1]
@@ -48,7 +48,7 @@ def waits(pid: int, seconds: float, host: str = "house-1", endpoint: str = "Sale
 
 
 @pytest.mark.usefixtures("console_database")
-def test_all_that_crashed_have_to_be_due() -> None:
+def test_back_off_ends_once_every_crashed_process_is_due() -> None:
     want(2)
     waits(1, -1)
     waits(2, 60)

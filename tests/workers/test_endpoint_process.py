@@ -70,7 +70,7 @@ def test_a_paused_process_stays_and_receives_nothing(
     assert house.running(1)[0].pid == child.pid
 
 
-def test_one_that_starts_paused_receives_only_after_resume(house: House, sales: Endpoint, look: Connection) -> None:
+def test_paused_start_receives_only_after_resume(house: House, sales: Endpoint, look: Connection) -> None:
     want(1, paused=True)
     sales.send("Sales", {}, type=TYPE)
     house.supervise()
@@ -80,7 +80,7 @@ def test_one_that_starts_paused_receives_only_after_resume(house: House, sales: 
     until(lambda: handled(look) == 1, what="resumed")
 
 
-def test_what_is_in_hand_is_seen_from_beside(
+def test_in_flight_message_is_visible_from_outside(
     house: House, child: Process, sales: Endpoint, look: Connection, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
@@ -126,7 +126,7 @@ def test_an_expired_message_is_counted_and_its_ttbr_kept(
     assert MinimumTtbr.objects.get().queue.endpoint == "Sales"
 
 
-def test_what_is_exhausted_is_archived_and_a_retry_goes_all_the_way_to_succeeded(
+def test_exhausted_message_is_archived_and_its_retry_succeeds(
     house: House, child: Process, sales: Endpoint, look: Connection
 ) -> None:  # C4
     message_id = sales.send("Sales", {"fail": True}, type=TYPE)
@@ -143,7 +143,7 @@ def test_what_is_exhausted_is_archived_and_a_retry_goes_all_the_way_to_succeeded
     assert [event.verb for event in store.events(look, dead.id)] == ["retried", "succeeded"]
 
 
-def test_by_setting_it_goes_to_the_error_queue(house: House, sales: Endpoint, look: Connection) -> None:
+def test_exhausted_message_goes_to_the_error_queue_by_setting(house: House, sales: Endpoint, look: Connection) -> None:
     want(1, on_exhausted="error_queue", error_queue="error", immediate_retries=0)
     house.supervise()
     house.running(1)

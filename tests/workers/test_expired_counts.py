@@ -90,7 +90,8 @@ def test_two_processes_that_name_types_in_another_order_both_count() -> None:
 
 
 @pytest.mark.usefixtures("console_database")
-def test_senders_who_name_each_message_a_type_of_its_own_fill_no_memory_and_no_table(tmp_path: Path) -> None:
+def test_message_types_beyond_the_limit_are_counted_together(tmp_path: Path) -> None:
+    """A sender may name each message a type of its own: that must fill no memory and no table."""
     endpoint, span = Endpoint.objects.create(name="Sales", table="Sales"), timedelta(seconds=10)
     counters = Counters(InFlightFile(tmp_path / "a"))
     for number in range(MOST_TYPES + 40):

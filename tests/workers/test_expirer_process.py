@@ -84,7 +84,9 @@ def _as_beat_does(dsn: str, over: threading.Event) -> None:
             over.wait(0.05)
 
 
-def test_one_of_all_hosts(expiring: ExpirerProcess, queue: LeaseQueue, look: Connection) -> None:
+def test_single_expirer_of_all_hosts_works_until_another_takes_over(
+    expiring: ExpirerProcess, queue: LeaseQueue, look: Connection
+) -> None:
     expiring.run_once()
     another = ExpirerProcess()
     queue.publish(1)

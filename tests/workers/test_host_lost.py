@@ -71,9 +71,7 @@ def frozen(house: House) -> Iterator[None]:
 
 
 @pytest.mark.chaos
-def test_one_that_was_killed_is_warned_of_until_a_person_gives_it_up(
-    house: House, other: House, operator: Client
-) -> None:
+def test_killed_host_warns_until_a_person_gives_it_up(house: House, other: House, operator: Client) -> None:
     other.close()  # kill -9: nothing is written down of its end
     house.running(3)
     assert judged() == []
@@ -98,7 +96,7 @@ def test_one_that_was_killed_is_warned_of_until_a_person_gives_it_up(
     )
 
 
-def test_one_that_nobody_has_taken_over_is_critical(house: House, other: House) -> None:
+def test_lost_host_that_no_other_replaces_is_critical(house: House, other: House) -> None:
     house.end()
     other.close()
     minutes_pass("house-2")
@@ -108,7 +106,7 @@ def test_one_that_nobody_has_taken_over_is_critical(house: House, other: House) 
 
 
 @pytest.mark.chaos
-def test_one_that_is_heard_from_again_is_back_by_itself(house: House, other: House, operator: Client) -> None:
+def test_lost_host_that_reports_again_is_back(house: House, other: House, operator: Client) -> None:
     with frozen(other):
         house.running(3)
         minutes_pass("house-2")
@@ -124,7 +122,7 @@ def test_one_that_is_heard_from_again_is_back_by_itself(house: House, other: Hou
     assert AuditEntry.objects.count() == 1
 
 
-def test_one_that_ended_in_order_never_warns(house: House, other: House) -> None:
+def test_host_that_ended_in_order_never_warns(house: House, other: House) -> None:
     other.end()
     house.running(3)
     minutes_pass("house-2")
@@ -141,7 +139,7 @@ def test_an_outage_of_the_consoles_database_is_no_host_that_has_gone(house: Hous
     assert len(judged(answering_since=database_clock.now())) == 1
 
 
-def test_who_may_only_look_gives_up_nobody(house: House, other: House) -> None:
+def test_viewer_gives_up_no_host(house: House, other: House) -> None:
     other.close()
     minutes_pass("house-2")
     viewer = Client()

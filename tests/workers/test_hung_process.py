@@ -54,7 +54,7 @@ def test_silence_is_counted_from_the_last_turn() -> None:
         assert silence.look(shown) == expected
 
 
-def test_who_was_held_up_itself_has_not_seen_a_silence() -> None:
+def test_watcher_that_was_stopped_itself_counts_no_long_silence() -> None:
     clock = Clock()
     silence = liveness_file.ProcessSilence(clock)
     silence.look(1)
@@ -156,7 +156,9 @@ def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[s
     assert kept.pid != stopped
 
 
-def test_one_that_cannot_be_started_is_tried_again(keep: Callable[[str], SupervisedProgram], tmp_path: Path) -> None:
+def test_program_that_cannot_be_started_is_tried_again(
+    keep: Callable[[str], SupervisedProgram], tmp_path: Path
+) -> None:
     """As on a full disk: its log is a folder, of which nobody can make a file."""
     kept = keep("import signal; signal.pause()")
     log = tmp_path / "log" / "celery-beat.log"
@@ -169,20 +171,18 @@ def test_one_that_cannot_be_started_is_tried_again(keep: Callable[[str], Supervi
     until(lambda: kept.look() or kept.running, what="it runs again")
 
 
-def test_one_that_a_real_time_signal_ended_is_told(keep: Callable[[str], SupervisedProgram]) -> None:
+def test_program_ended_by_a_real_time_signal_is_reported(keep: Callable[[str], SupervisedProgram]) -> None:
     kept = keep("import signal; signal.pause()")
     os.kill(kept.pid, REAL_TIME)
     said = until(kept.look, what="it is told")
     assert f"celery-beat ended (killed by signal {REAL_TIME})" in said
 
 
-def test_who_shows_no_signs_is_not_judged_by_them() -> None:
+def test_only_programs_with_a_pulse_are_judged_by_it() -> None:
     assert {program.name for program in programs() if program.beats} == {"celery-worker", "celery-beat"}
 
 
-def test_nobody_is_looked_at_where_that_is_switched_off(
-    keep: Callable[[str], SupervisedProgram], settings: Any
-) -> None:
+def test_liveness_timeout_of_0_judges_no_process(keep: Callable[[str], SupervisedProgram], settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "LIVENESS_TIMEOUT_SECONDS": 0.0, "SPARK_MASTER": "local"}
     assert not any(role.hung_after for role in singletons())
     kept = keep("import signal; signal.pause()")

@@ -18,7 +18,7 @@ def message(
     return IncomingMessage(Address("public", "Sales"), str(uuid4()), 7, False, "", b"", headers)
 
 
-def test_what_is_taken_is_seen_until_the_hand_is_empty(tmp_path: Path) -> None:
+def test_message_is_in_the_file_until_its_slot_is_empty(tmp_path: Path) -> None:
     path, taken = tmp_path / "hand", message()
     hands = InFlightFile(path)
     hands.take(3, taken)

@@ -103,7 +103,7 @@ def test_only_what_is_still_an_error_queue_of_an_allowed_schema_is_emptied(look:
     assert (error_rows(look), look.value("select count(*) from elsewhere.error")) == (0, 3)
 
 
-def test_what_was_switched_on_for_one_database_is_off_in_another(
+def test_ingestion_switched_on_for_one_database_is_off_in_another(
     look: Connection, databases: Databases, connect: Callable[[str], Connection], caplog: pytest.LogCaptureFixture
 ) -> None:
     """QUEUES_URL now names somebody's production; it has an error queue of the same name."""
@@ -125,9 +125,8 @@ def test_what_was_switched_on_for_one_database_is_off_in_another(
         assert error_rows(connect(production)) == 0
 
 
-def test_a_flood_does_not_keep_it_from_its_heartbeat_nor_another_queue_from_its_turn(
-    look: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flooded_queue_ends_its_turn_after_a_time_limit(look: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the flood would hold up the heartbeat and the turn of other queues."""
     monkeypatch.setattr("pgqueue_admin.workers.processes.ingester_process.AT_MOST", 0.0)
     look.run("create table errors (like public.error including defaults)")
     look.run("insert into errors (id, headers, body) select id, headers, body from public.error limit 3")

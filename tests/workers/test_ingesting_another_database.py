@@ -163,7 +163,7 @@ def test_a_server_that_crashes_at_the_commit(here: Connection, there: Billing, m
     is_whole(here, there)
 
 
-def test_what_may_be_forgotten_there_no_crash_undoes_here(
+def test_ingestion_commits_synchronously_before_the_source_forgets(
     here: Connection, there: Billing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQL Server says of a mark that it has forgotten that nothing was committed: then the copies would be dropped."""
@@ -228,7 +228,7 @@ def test_each_that_is_written_to_has_a_process_of_its_own(settings: Settings) ->
     assert not [role for role in singletons() if role.key.kind == "source-ingester"]
 
 
-def test_what_was_retried_there_and_died_again_says_so(here: Connection, there: Billing) -> None:
+def test_message_retried_there_and_dead_again_is_marked_dead_again(here: Connection, there: Billing) -> None:
     """From there into the archive, back, and dead once more: both rows tell it."""
     ana = person("ana", *OPERATOR)
     emptied(there)

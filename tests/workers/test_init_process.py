@@ -97,7 +97,7 @@ def test_a_supervisor_waits_for_orphans_and_ends_when_it_is_told(start: Start) -
 
 
 @pytest.mark.parametrize(("ends", "code"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), 9)", 137)])
-def test_it_ends_as_the_work_does(start: Start, ends: str, code: int) -> None:
+def test_init_process_exits_with_the_code_of_its_child(start: Start, ends: str, code: int) -> None:
     work = "import os, sys; from pgqueue_admin.workers.supervisor.init_process import stay_behind; stay_behind(); "
     first = start(f'{sys.executable} -c "{work}{ends}"')
     assert first.started.wait(60) == code

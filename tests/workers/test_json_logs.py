@@ -44,7 +44,7 @@ def test_every_kind_of_program(program: str) -> None:
     assert ours == [("WARNING", LOGGERS[program], "it rained"), ("INFO", LOGGERS[program], "a little")]
 
 
-def test_without_it_a_line_is_for_people() -> None:
+def test_default_log_line_is_plain_text() -> None:
     assert any("WARNING pgqueue_admin.workers[" in line for line in lines("manage.py", "line"))
 
 

@@ -34,7 +34,7 @@ def house(console_database: str, tmp_path: Path) -> Iterator[House]:
 
 
 @pytest.mark.chaos
-def test_at_its_second_by_the_supervisors_child(house: House, look: Connection) -> None:
+def test_supervisors_child_sends_at_the_due_second(house: House, look: Connection) -> None:
     house.supervise(expirer=True)
     until(lambda: Process.objects.filter(role="expirer", ended_at=None).exists(), what="it runs")
     until(lambda: look.value("select at from messages.schedule_look"), what="it has looked")
@@ -49,9 +49,7 @@ def test_at_its_second_by_the_supervisors_child(house: House, look: Connection) 
     assert waiting(look) == 3
 
 
-def test_it_looks_when_the_next_is_due_and_else_once_a_minute(
-    look: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clock_wakes_at_the_next_due_time_or_once_a_minute(look: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = ScheduleClock()
     clock.run_once()
     assert 59 < clock.rest <= 60
@@ -65,9 +63,7 @@ def test_it_looks_when_the_next_is_due_and_else_once_a_minute(
     monkeypatch.undo()
 
 
-def test_the_child_beat_and_the_statement_of_pg_cron_at_once_send_each_once(
-    look: Connection, console_database: str
-) -> None:
+def test_child_beat_and_pg_cron_at_once_send_each_due_time_once(look: Connection, console_database: str) -> None:
     for number in range(20):
         due(look, add(look, f"no. {number}"), *(timedelta(seconds=each) for each in (1, 2, 3)))
     begin = threading.Barrier(6)
@@ -100,7 +96,7 @@ def _pg_cron(session: Connection) -> None:
     [lambda _: ScheduleClock().run_once(), lambda _: tasks.run_schedules(), _pg_cron],
     ids=["child", "beat", "pg_cron"],
 )
-def test_whoever_sends_runs_no_code_of_others(
+def test_schedules_run_no_code_of_other_roles(
     look: Connection, console_database: str, send: Callable[[Connection], None]
 ) -> None:
     Endpoint("Billing", console_database).create_queues()

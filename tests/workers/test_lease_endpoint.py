@@ -59,7 +59,9 @@ def results(look: Connection) -> dict[int, str]:
     return dict(archived(look, "message_id::int, result::text"))
 
 
-def test_it_handles_and_reports_as_every_endpoint_does(house: House, queue: LeaseQueue, look: Connection) -> None:
+def test_lease_endpoint_handles_and_reports_like_any_endpoint(
+    house: House, queue: LeaseQueue, look: Connection
+) -> None:
     wanted()
     house.supervise()
     (process,) = running(house)
@@ -230,7 +232,7 @@ def test_stopped_while_it_works_it_is_killed_and_its_message_ends_once(
     assert len(archived(look)) == 2
 
 
-def test_it_drains_at_its_memory_limit(house: House, queue: LeaseQueue, look: Connection) -> None:
+def test_lease_endpoint_drains_at_its_memory_limit(house: House, queue: LeaseQueue, look: Connection) -> None:
     wanted(memory_mb=200, concurrency=1)
     house.supervise()
     message = queue.publish({"kind": "render", "hoard": True})
@@ -239,7 +241,7 @@ def test_it_drains_at_its_memory_limit(house: House, queue: LeaseQueue, look: Co
     assert results(look) == {message: "success"}
 
 
-def test_of_the_other_kind_it_does_not_start(house: House) -> None:
+def test_endpoint_declared_with_another_kind_does_not_start(house: House) -> None:
     wanted(kind="transport")
     house.supervise()
     row = house.first("ended", endpoint="Thumbs", exit_code=1)

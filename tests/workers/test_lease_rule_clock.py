@@ -80,7 +80,7 @@ def test_told_of_a_death_it_looks_when_that_one_is_due(
     assert time.monotonic() - began < 50
 
 
-def test_what_died_while_nobody_listened_is_found(rule: int, queue: LeaseQueue, look: Connection) -> None:
+def test_deaths_without_a_listener_are_found_at_the_start(rule: int, queue: LeaseQueue, look: Connection) -> None:
     died, child = die(queue, 3), ExpirerProcess()
 
     def has_retried() -> bool:
@@ -124,7 +124,7 @@ def test_beat_follows_them_as_well(rule: int, queue: LeaseQueue, look: Connectio
 
 
 @pytest.mark.chaos
-def test_whatever_is_killed_each_goes_back_once(
+def test_killed_child_and_beat_retry_each_message_once(
     rule: int, queue: LeaseQueue, look: Connection, console_database: str, tmp_path: Path
 ) -> None:
     """``kill -9`` of the child, three times, while 2,000 are due and beat follows the rules beside it."""

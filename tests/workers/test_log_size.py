@@ -61,7 +61,7 @@ def test_a_small_log_stays(talking: ManagedProcess) -> None:
     assert not small.with_suffix(".log.1").exists()
 
 
-def test_what_was_said_last_is_found_though_the_log_was_emptied_since(tmp_path: Path) -> None:
+def test_last_line_is_found_after_the_log_was_truncated(tmp_path: Path) -> None:
     log = tmp_path / "some.log"
     log.write_text("KeyError: 7\n")
     assert run_directory.last_line(log, since=4_000_000) == "KeyError: 7"

@@ -43,7 +43,7 @@ def test_more_than_percentiles_remember_are_counted_all_the_same(tmp_path: Path)
     assert float(str(counters.row()["handled_per_second"])) >= 5_000 / max(1.0, time.monotonic() - began)
 
 
-def test_what_expired_is_counted_with_the_time_of_the_last(counters: Counters) -> None:  # T3
+def test_expired_messages_are_counted_with_the_last_time(counters: Counters) -> None:  # T3
     assert counters.row()["last_expired_at"] is None
     counters.expired("Shop.Quote")
     assert counters.row()["expired"] == 1

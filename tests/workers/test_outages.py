@@ -123,7 +123,7 @@ def test_a_child_that_starts_while_the_queue_database_is_away_waits_for_it(
     assert look.value("select pid from handled") == child.pid
 
 
-def test_locks_are_ended_without_the_consoles_database_and_again_after_an_outage_of_the_queues(
+def test_expirer_survives_outages_of_either_database(
     house: House, queues: str, console_database: str, outage: Callable[[str], Outage]
 ) -> None:
     queue = LeaseQueue(queues)

@@ -95,9 +95,7 @@ def running(console: str, at: int) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, str(KEEPER), str(at)], env={**os.environ, **names, **settings, **watched})
 
 
-def test_relayed_and_sent_by_hand_at_once_and_killed_amid_each_is_sent_once(
-    look: Connection, recorded_console: str
-) -> None:
+def test_killed_relay_beside_a_dispatch_by_hand_sends_each_once(look: Connection, recorded_console: str) -> None:
     """The twelve records that a killed endpoint of the original left behind, audit copies and events among them."""
     before, wanted = [row.id for row in look.all(UNDISPATCHED)], wanted_of(look)
     assert len(before) == 12
@@ -120,7 +118,7 @@ def test_relayed_and_sent_by_hand_at_once_and_killed_amid_each_is_sent_once(
     assert sum((each.after or {})["records"] for each in entries) == 12
 
 
-def test_one_that_is_not_switched_on_is_never_written(look: Connection, keeper: OutboxKeeperProcess) -> None:
+def test_outbox_that_is_not_switched_on_is_never_written(look: Connection, keeper: OutboxKeeperProcess) -> None:
     """By a role that may only read it, which the database would say; nor is it by one that may write."""
     switched_on(dispatch_allowed=True)
     before = change_detector.versions(look)
@@ -185,7 +183,7 @@ def test_a_record_that_somebody_has_locked_is_left_to_them(
     assert look.all(UNDISPATCHED) == []
 
 
-def test_what_cannot_be_sent_is_said_and_keeps_nobody_else_back(look: Connection, keeper: OutboxKeeperProcess) -> None:
+def test_unsendable_record_is_reported_and_holds_up_no_other(look: Connection, keeper: OutboxKeeperProcess) -> None:
     bad = [{"MessageId": "1", "Headers": {}, "Body": "", "Options": {"Destination": "Nowhere"}}]
     insert = 'insert into "Billing_OutboxData" ("MessageId", "Dispatched", "Operations") values (%s, false, %s)'
     look.run(insert, ["!", orjson.dumps(bad).decode()])
@@ -230,7 +228,7 @@ def test_clean_up_deletes_what_was_kept_for_long_enough_and_sends_nothing(
     assert ForeignOutbox.objects.get().cleaned == 1164 - 12 - 7
 
 
-def test_one_leads_of_however_many_consoles(
+def test_single_console_keeps_an_outbox_at_a_time(
     look: Connection, keeper: OutboxKeeperProcess, recorded_console: str, connect: Callable[[str], Connection]
 ) -> None:
     switched_on(relay_seconds=0)
@@ -245,7 +243,7 @@ def test_one_leads_of_however_many_consoles(
     assert trouble() == ""
 
 
-def test_the_table_of_another_database_or_of_an_endpoint_here_is_left_alone(
+def test_outbox_of_another_database_or_of_our_endpoint_is_left_alone(
     look: Connection, keeper: OutboxKeeperProcess
 ) -> None:
     switched_on(relay_seconds=0, database="somewhere else")
@@ -278,7 +276,7 @@ def test_no_code_of_others_is_run(
         look.run("drop owned by stranger cascade; drop role stranger")
 
 
-def test_who_writes_holds_the_table_so_that_no_trigger_comes_in_between(
+def test_relay_locks_the_table_against_new_triggers(
     look: Connection, recorded_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, engine = connect(recorded_console), engine_for(BILLING)

@@ -39,7 +39,7 @@ def test_a_new_process_goes_on_where_the_one_before_began(session: Connection) -
     assert ages["a"] >= HOUR > ages["c"]
 
 
-def test_while_the_console_s_database_is_away_it_counts_by_itself(session: Connection) -> None:
+def test_records_are_timed_in_memory_without_the_console_database(session: Connection) -> None:
     seen = DurableFirstSeen()
     seen.ages(session, TABLE, ["a"])
     with elsewhere("default", PORT="1"):
@@ -49,7 +49,7 @@ def test_while_the_console_s_database_is_away_it_counts_by_itself(session: Conne
     assert set(OutboxFirstSeen.objects.values_list("record", flat=True)) == {"a"}
 
 
-def test_beyond_what_is_kept_and_of_ids_that_are_too_long_it_counts_by_itself(
+def test_records_over_the_limit_or_with_long_ids_are_timed_in_memory(
     session: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox_first_seen, "MOST", 1)
@@ -57,7 +57,7 @@ def test_beyond_what_is_kept_and_of_ids_that_are_too_long_it_counts_by_itself(
     assert [row.record for row in OutboxFirstSeen.objects.all()] == ["a"]
 
 
-def test_what_the_relay_of_an_endpoint_sends_is_audited(session: Connection) -> None:
+def test_relay_of_an_endpoint_is_audited(session: Connection) -> None:
     """And said on the outbox's page, by whom."""
     Engine("Sales", console_dsn()).create_queues()
     row = Endpoint.objects.create(name="Billing", table="Billing", outbox="optimistic", transaction_mode="receive_only")
@@ -81,9 +81,7 @@ def console_dsn() -> str:
     return queue_database().dsn
 
 
-def test_what_was_sent_while_the_console_s_database_is_away_is_in_the_log(
-    session: Connection, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_relay_without_the_console_database_is_logged(session: Connection, caplog: pytest.LogCaptureFixture) -> None:
     with elsewhere("default", PORT="1"):
         RelayAudit("Billing")('"public"."Billing_OutboxData"', 3, 5)
     assert '3 record(s) of "public"."Billing_OutboxData" were sent by relay of Billing; no audit entry' in caplog.text

@@ -41,7 +41,7 @@ while True:
 """
 
 
-def test_what_cannot_be_started_does_not_end_the_supervisor(caplog: pytest.LogCaptureFixture) -> None:
+def test_process_that_cannot_be_started_leaves_the_supervisor_running(caplog: pytest.LogCaptureFixture) -> None:
     """No process left, a full disk, a log that cannot be written: all other children would die with it."""
     unwritable = run_directory.log_file("unwritable", 1)
     unwritable.mkdir()
@@ -53,7 +53,7 @@ def test_what_cannot_be_started_does_not_end_the_supervisor(caplog: pytest.LogCa
     unwritable.rmdir()
 
 
-def test_one_that_crashed_before_it_was_asked_to_end_is_told_with_what_it_had() -> None:
+def test_process_that_crashed_before_its_drain_reports_its_messages() -> None:
     """Between two looks: to ask a dead one must not take it away."""
     role = Role(RoleKey("endpoint", "crashed"), ("shell", "-c", "import signal; signal.pause()"), drain_seconds=60)
     process = ManagedProcess(role, 1)
@@ -70,7 +70,7 @@ def test_one_that_crashed_before_it_was_asked_to_end_is_told_with_what_it_had() 
     process.drain(60)
 
 
-def test_what_a_dead_process_had_started_is_ended_with_it() -> None:
+def test_children_of_a_dead_process_are_ended() -> None:
     """A handler's own processes would be left behind, one more at each death."""
     role = Role(RoleKey("endpoint", "forsaking"), ("shell", "-c", FORSAKING), settings_module="tests.settings")
     group = ProcessGroup(role, ProcessRecorder())
@@ -83,7 +83,7 @@ def test_what_a_dead_process_had_started_is_ended_with_it() -> None:
     until(lambda: not alive(int(started[1])), 5, "what it started has ended, too")
 
 
-def test_pauses_grow_where_each_process_breaks_one_limit_and_then_the_other() -> None:
+def test_back_off_grows_once_for_a_process_that_breaks_both_limits() -> None:
     """Above the first its successor starts; what ends above the second is the same crash, and no new one."""
     role = Role(RoleKey("endpoint", "eating"), ("shell", "-c", EATING), settings_module="tests.settings")
     group = ProcessGroup(replace(role, ceiling=MemoryLimit(200, 500), drain_seconds=600.0), ProcessRecorder())
@@ -119,7 +119,7 @@ def test_the_limit_that_is_broken_is_named() -> None:
     assert MemoryLimit().broken_kill(10**15) == ""
 
 
-def test_it_finishes_what_it_has_and_makes_room_for_another(deadly: House, sales: Endpoint, look: Connection) -> None:
+def test_process_at_its_memory_limit_drains_and_is_replaced(deadly: House, sales: Endpoint, look: Connection) -> None:
     want(1, concurrency=1, memory_mb=200)
     deadly.supervise()
     (first,) = deadly.running(1)

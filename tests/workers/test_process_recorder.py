@@ -76,7 +76,7 @@ def test_the_same_death_told_twice_is_one() -> None:
     assert InFlightAtCrash.objects.count() == 1
 
 
-def test_one_that_counted_as_lost_and_beats_runs_again() -> None:
+def test_lost_process_with_a_new_heartbeat_is_running_again() -> None:
     """Somebody closed its row: a supervisor that could not see it, one before the reboot that gave its number anew."""
     record(ME, {"role": "endpoint", "state": State.RUNNING, "heartbeat_at": Now()})
     Process.objects.update(state=State.LOST, ended_at=Now())
@@ -94,7 +94,7 @@ def test_a_heartbeat_that_comes_after_the_end_says_nothing(state: str) -> None:
     assert Process.objects.get(state=state).ended_at is not None
 
 
-def test_its_times_are_those_of_the_database_whatever_this_hosts_clock_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_recorded_by_the_database_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     behind = timedelta(hours=3)
     monkeypatch.setattr(database_clock, "now", lambda: datetime.now(UTC) + behind)
     recorder, (held,) = ProcessRecorder(), dead("a")
@@ -124,7 +124,7 @@ def being_written(recorder: ProcessRecorder, tables: Connection, table: str) -> 
     writing.join(PATIENCE)
 
 
-def test_what_is_noted_while_it_writes_is_written_next(tables: Connection) -> None:
+def test_notes_during_a_write_are_written_next(tables: Connection) -> None:
     """A process that ends at that instant would be shown as running until its host is given up."""
     recorder = ProcessRecorder()
     recorder.note(ME, role="endpoint", state=State.RUNNING)
@@ -134,7 +134,7 @@ def test_what_is_noted_while_it_writes_is_written_next(tables: Connection) -> No
     assert (Process.objects.get().state, recorder.pending) == (State.STOPPED, False)
 
 
-def test_what_is_held_while_it_writes_is_written_next(tables: Connection) -> None:
+def test_in_flight_messages_held_during_a_write_are_written_next(tables: Connection) -> None:
     """A message that ends one process after another would be counted too low, and tried once more."""
     recorder = ProcessRecorder()
     recorder.hold(dead("a"))

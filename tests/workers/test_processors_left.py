@@ -41,7 +41,7 @@ class Ended(Exception):
     """What is looked at has begun."""
 
 
-def test_it_looks_at_others_while_it_rests_and_insists_while_it_works(
+def test_history_looks_for_busy_cpus_at_rest_and_insists_at_work(
     console_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     did = list[str]()

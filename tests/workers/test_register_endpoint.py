@@ -39,7 +39,7 @@ def test_its_queues_are_made_and_the_supervisor_is_told(
         (["Taken"], "There is an endpoint named Taken already"),
     ],
 )
-def test_what_cannot_be_is_said_and_makes_nothing(
+def test_invalid_endpoint_is_refused_and_creates_nothing(
     console_database: str, connect: Callable[[str], Connection], words: list[str], why: str
 ) -> None:
     Endpoint.objects.create(name="Taken", table="Taken")
@@ -74,7 +74,9 @@ def test_a_slip_of_the_keyboard_makes_nothing(
     assert not Endpoint.objects.exists()
 
 
-def test_what_has_a_queue_or_handlers_is_known(console_database: str, connect: Callable[[str], Connection]) -> None:
+def test_endpoint_with_a_queue_or_handlers_needs_no_new_option(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
     connect(console_database).run(postgresql().queue.create(table=Address("public", "Foreign")))
     call_command("endpoint", "Foreign")
     registry.endpoint("Declared by a test")
@@ -97,7 +99,7 @@ def test_an_endpoint_of_another_schema_may_share_the_subscriptions(
     assert of_row(row).subscription_table == row.subscription_table == shared
 
 
-def test_the_queue_of_its_instance_is_made_and_bodies_are_readable_where_that_is_asked(
+def test_instance_queue_and_bodystring_columns_are_created_on_request(
     console_database: str, connect: Callable[[str], Connection]
 ) -> None:
     registry.endpoint("Asks").instance = "node-1"
@@ -113,7 +115,7 @@ def thumbs(monkeypatch: pytest.MonkeyPatch) -> DeclaredLeaseEndpoint:
     return registry.lease_endpoint("Thumbs")
 
 
-def test_one_that_is_declared_for_the_lease_queue_works_there(
+def test_endpoint_declared_for_the_lease_queue_works_there(
     console_database: str, thumbs: DeclaredLeaseEndpoint, capsys: Any
 ) -> None:
     """L11: in any number of processes. A second one would reject what the first has handlers for."""
@@ -132,7 +134,7 @@ def test_one_that_is_declared_for_the_lease_queue_works_there(
 
 
 @pytest.mark.parametrize("option", [("--error-queue", "error"), ("--bodystring",)])
-def test_what_the_lease_queue_does_not_have_is_refused(
+def test_options_that_the_lease_queue_lacks_are_refused(
     console_database: str, thumbs: DeclaredLeaseEndpoint, option: tuple[str, ...]
 ) -> None:
     with pytest.raises(CommandError, match="works on the lease queue, which has no "):

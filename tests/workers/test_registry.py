@@ -73,7 +73,7 @@ def asking(console_database: str, queues: str, sales: Endpoint, look: Connection
     house.close()
 
 
-def test_what_is_asked_in_its_own_format_is_answered_in_it(asking: House, look: Connection) -> None:
+def test_request_in_its_own_format_is_answered_in_it(asking: House, look: Connection) -> None:
     want(1)
     asking.supervise()
     until(lambda: look.value("select count(*) from answers"), what="answered")

@@ -33,7 +33,7 @@ def turn(row: Endpoint) -> list[tuple[str, int]]:
     return [(found.host, found.pid) for found in asked if found]
 
 
-def test_both_hosts_agree_on_one(sales_row: Endpoint) -> None:
+def test_hosts_agree_on_the_next_process_to_restart(sales_row: Endpoint) -> None:
     process("app-2", 2, 4), process("app-1", 9, 4), process("app-1", 8, 4)
     assert turn(sales_row) == [("app-1", 9)]
     Process.objects.filter(pid=9).update(started_version=5)
@@ -45,14 +45,14 @@ def test_both_hosts_agree_on_one(sales_row: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("state", ["starting", "draining", "back-off"])
-def test_nobody_goes_while_one_is_not_well(sales_row: Endpoint, state: str) -> None:
+def test_no_process_restarts_while_another_is_unhealthy(sales_row: Endpoint, state: str) -> None:
     process("app-1", 1, 4), process("app-1", 2, 4), process("app-2", 9, 0, role="supervisor", endpoint="")
     process("app-2", 3, 5, state=state, ended_at=timezone.now() if state == "back-off" else None)
     assert turn(sales_row) == []
     assert desired_state.is_rolling(sales_row)
 
 
-def test_nobody_goes_while_one_is_missing(sales_row: Endpoint) -> None:
+def test_no_process_restarts_while_another_is_missing(sales_row: Endpoint) -> None:
     process("app-1", 1, 4), process("app-1", 2, 4)
     assert turn(sales_row) == []
 
@@ -117,7 +117,7 @@ def test_every_process_is_replaced_one_after_the_other(house: House) -> None:
     assert came[0].started_at <= second_began_to_drain
 
 
-def test_one_that_does_not_come_up_stops_it(house: House, look: Connection) -> None:
+def test_replacement_that_does_not_start_stops_the_rolling_restart(house: House, look: Connection) -> None:
     want(2)
     house.supervise()
     before = {each.pid for each in house.running(2)}

@@ -86,7 +86,7 @@ def test_a_queue_is_gone_and_back(tables: Connection, sampling: SamplerProcess, 
     assert (latest().depth, latest().oldest_how) == (4, "least")  # its seq 1 is not the one that was dated
 
 
-def test_an_input_queue_is_one_again_when_a_message_that_told_otherwise_has_left(
+def test_queue_kind_returns_to_input_after_a_failed_message_has_left(
     tables: Connection, sampling: SamplerProcess, clock: Clock
 ) -> None:
     """One that somebody moved back by hand carries what a failed one does."""
@@ -185,13 +185,13 @@ def test_types_behind_the_first_ones_are_seen_while_a_queue_drains(
     assert MinimumTtbr.objects.get().message_type == "Quote"
 
 
-def test_its_heartbeat(tables: Connection, sampling: SamplerProcess) -> None:
+def test_sampler_reports_its_heartbeat(tables: Connection, sampling: SamplerProcess) -> None:
     sampling.run_once()
     process = Process.objects.get(role="sampler")
     assert (process.state, process.last_error) == ("running", "")
 
 
-def test_what_stays_planned_is_not_composed_anew() -> None:
+def test_composed_statements_fit_into_their_cache() -> None:
     """It would be another statement to its session, and be planned at each look beside the one that nobody asks."""
     assert (dialect._composed.cache_info().maxsize or 0) > MOST_STATEMENTS
 

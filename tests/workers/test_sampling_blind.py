@@ -58,7 +58,7 @@ def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
     assert row.consumers.words == "not known"
 
 
-def test_a_quiet_queue_that_can_be_read_again_no_longer_says_that_it_cannot(
+def test_readable_quiet_queue_clears_its_error(
     tables: Connection, console_database: str, connect: Connect, sampling: SamplerProcess
 ) -> None:
     fill(tables, make(tables), 3)

@@ -169,7 +169,7 @@ def durable(context: MessageContext) -> None:
         (lambda context: connection.connection.commit(), ""),
     ],
 )
-def test_its_end_is_the_engines(shop: Shop, act: Any, says: str) -> None:
+def test_transaction_of_a_message_is_ended_by_the_engine_only(shop: Shop, act: Any, says: str) -> None:
     """Whatever a handler tries, its row is not there without the end of its message."""
 
     def trying(number: int, context: MessageContext) -> None:
@@ -239,7 +239,7 @@ def test_on_commit_is_called_though_what_was_sent_waits_for_its_queue(
     assert (shop.orders, called, len(rows(shop.dsn, "Later"))) == ([1], [1], 1)
 
 
-def test_nobody_waits_for_what_is_called_after_a_commit(shop: Shop) -> None:
+def test_next_message_is_received_after_on_commit_calls(shop: Shop) -> None:
     """The next message is not received until it is done."""
     free: list[int] = []
     unlocked = 'select count(*) from (select 1 from "Bookshop" for update skip locked) as waiting'
@@ -252,7 +252,7 @@ def test_nobody_waits_for_what_is_called_after_a_commit(shop: Shop) -> None:
     assert free == [3, 2, 1, 0]
 
 
-def test_after_an_end_of_its_own_no_model_writes(shop: Shop) -> None:
+def test_models_cannot_write_after_the_handlers_own_commit(shop: Shop) -> None:
     """It would commit by itself, and be found by another path."""
 
     def ending(number: int, context: MessageContext) -> None:
@@ -266,7 +266,7 @@ def test_after_an_end_of_its_own_no_model_writes(shop: Shop) -> None:
     assert any("belongs to the message" in said for said in shop.errors)
 
 
-def test_what_is_said_before_any_statement_counts(shop: Shop, way: dict[str, Any]) -> None:
+def test_on_commit_and_set_rollback_count_before_any_statement(shop: Shop, way: dict[str, Any]) -> None:
     called: list[int] = []
 
     def saying(number: int, context: MessageContext) -> None:
@@ -347,7 +347,7 @@ def test_values_are_read_as_by_django(shop: Shop) -> None:
     assert seen == ['{"a": 1}', "10.0.0.1", 1, 2, "x", ["0", "1", "2"], 0.0]
 
 
-def test_hstore_is_read_and_written_as_by_django_and_the_handlers_session_stays_theirs(shop: Shop) -> None:
+def test_hstore_converts_in_djangos_session_only(shop: Shop) -> None:
     seen: list[Any] = []
     hstore: Any = [{"c": "2"}]
     shop.look.run("create extension hstore schema pgqueue_console")
@@ -366,7 +366,7 @@ def test_hstore_is_read_and_written_as_by_django_and_the_handlers_session_stays_
     assert seen == [{"a": "1"}, ["B"], '"c"=>"2"', '"a"=>"1"']
 
 
-def test_what_a_handler_kept_is_over_with_its_message(shop: Shop) -> None:
+def test_connections_kept_by_a_handler_end_with_its_message(shop: Shop) -> None:
     kept: list[Any] = []
 
     def keeping(number: int, context: MessageContext) -> None:
@@ -386,7 +386,7 @@ def test_what_a_handler_kept_is_over_with_its_message(shop: Shop) -> None:
     assert (shop.orders, shop.errors) == ([2, 10, 11], [])
 
 
-def test_what_no_handler_touched_is_lent_again_and_nothing_of_it_stays(shop: Shop) -> None:
+def test_untouched_connection_is_reused_and_keeps_no_state(shop: Shop) -> None:
     """To make one costs more than all else that is done for a message without models."""
     lent, called = list[Any](), list[int]()
 
@@ -571,7 +571,7 @@ def test_in_mode_none_models_commit_by_themselves(shop: Shop) -> None:
     assert shop.orders == [1]
 
 
-def test_who_wants_commits_of_his_own_says_so(shop: Shop) -> None:
+def test_endpoint_that_opts_out_commits_models_by_itself(shop: Shop) -> None:
     shop.joins = False
     shop.run(no, **WAYS[3])
     assert shop.orders == [1]

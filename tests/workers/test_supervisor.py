@@ -27,7 +27,7 @@ def handled(look: Connection) -> list[str]:
     return [row.message_id for row in look.all("select message_id from handled order by at")]
 
 
-def test_it_starts_scales_and_stops_as_wanted(house: House) -> None:
+def test_supervisor_starts_scales_and_stops_processes_as_wanted(house: House) -> None:
     want(2)
     house.supervise()
     first = house.running(2)
@@ -48,7 +48,7 @@ def test_it_starts_scales_and_stops_as_wanted(house: House) -> None:
     assert {row.exit_code for row in house.rows()} == {0}
 
 
-def test_a_killed_child_is_replaced_and_its_message_received_again_as_it_was(
+def test_killed_child_is_replaced_and_its_message_received_again(
     house: House, sales: Endpoint, look: Connection, tmp_path: Path
 ) -> None:
     want(1)
@@ -71,7 +71,7 @@ def test_a_killed_child_is_replaced_and_its_message_received_again_as_it_was(
     assert dead.last_error.startswith(f"ended by SIGKILL; in flight: {TYPE} {message_id}")
 
 
-def test_one_ended_by_a_real_time_signal_ends_no_other(house: House) -> None:
+def test_process_ended_by_a_real_time_signal_ends_no_other(house: House) -> None:
     """Python has no name for most of them."""
     want(2)
     house.supervise()
@@ -82,7 +82,7 @@ def test_one_ended_by_a_real_time_signal_ends_no_other(house: House) -> None:
     assert second.pid in {row.pid for row in house.running(2)}
 
 
-def test_what_a_dead_one_left_and_cannot_be_taken_away_ends_no_other(house: House) -> None:
+def test_files_of_a_dead_process_that_cannot_be_removed_end_no_other(house: House) -> None:
     """As on a disk that takes no writes: its file is a folder that is not empty."""
     want(2)
     house.supervise()
@@ -184,7 +184,7 @@ def drains_by_its_own_word(house: House, told: Process) -> bool:
     return row.state == "draining" and row.heartbeat_at > told.heartbeat_at
 
 
-def test_what_does_not_drain_in_time_is_back_in_its_queue(
+def test_message_unfinished_after_the_drain_time_returns_to_its_queue(
     house: House, sales: Endpoint, look: Connection, tmp_path: Path
 ) -> None:
     want(1, drain_seconds=1)
@@ -200,7 +200,7 @@ def test_what_does_not_drain_in_time_is_back_in_its_queue(
     assert not InFlightAtCrash.objects.exists(), "it was too slow for the time it had, and ended no process"
 
 
-def test_one_that_does_not_answer_is_killed_after_its_drain_time(house: House) -> None:
+def test_unresponsive_process_is_killed_after_its_drain_time(house: House) -> None:
     want(1, drain_seconds=0)
     house.supervise()
     (child,) = house.running(1)

@@ -34,7 +34,7 @@ def heard(house: House, tmp_path: Path) -> Iterator[list[bytes]]:
     manager.close()
 
 
-def test_it_says_ready_how_many_and_that_it_lives(house: House, heard: list[bytes]) -> None:
+def test_supervisor_notifies_ready_status_and_watchdog(house: House, heard: list[bytes]) -> None:
     want(1)
     supervisor = house.supervise()
     until(lambda: b"WATCHDOG=1\nSTATUS=1 process running" in heard, what="its status, and a sign of life")

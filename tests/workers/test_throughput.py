@@ -31,7 +31,7 @@ def test_a_burst_counts_whole_for_a_minute(later: float) -> None:
     assert pace.per_second(BEGAN + 60) == 0
 
 
-def test_nobody_need_ask_meanwhile() -> None:
+def test_rate_is_right_without_reads_in_between() -> None:
     """While the console's database is away nobody does; what was handled before the last minute is not of it."""
     pace = RateCounter(BEGAN)
     for later in (0, 7, 68, 1_068):
@@ -60,7 +60,7 @@ def test_the_share_counts_what_is_finished_and_what_is_in_hand() -> None:
     assert time.share(2) == pytest.approx(10 / 20)
 
 
-def test_it_looks_back_a_minute_and_no_further() -> None:
+def test_busy_share_covers_the_last_minute_only() -> None:
     clock = Clock()
     time = BusyTime(clock)
     time.take(0)

@@ -154,7 +154,7 @@ def test_nothing_stays_of_models_that_do_not_join(
     assert shop.snapshot() == before
 
 
-def test_what_is_sent_is_caught_and_counted(shop: Shop) -> None:
+def test_sends_of_a_trial_are_caught_and_counted(shop: Shop) -> None:
     (item,) = shop.tried(shop.bury("write"))
     assert item.sends == 4, "a send, a delayed one, one at once, and one to its subscriber"
 
@@ -164,7 +164,7 @@ def test_the_cause_is_compared(shop: Shop) -> None:
     assert (same.raised, other.raised, other.same_cause) == ("KeyError", "ValueError", False)
 
 
-def test_who_did_not_opt_in_is_not_run(shop: Shop) -> None:
+def test_handler_that_did_not_opt_in_is_not_run(shop: Shop) -> None:
     (item,) = shop.tried(shop.bury("write", UNWILLING))
     assert (item.outcome, "trial=True" in item.why) == ("refused", True)
 
@@ -196,7 +196,7 @@ def test_an_outbox_gets_no_record(shop: Shop) -> None:
     assert shop.look.value('select count(*) from "Sales_OutboxData"') == 0
 
 
-def test_what_a_killed_process_had_begun_is_not_known(shop: Shop) -> None:
+def test_trial_begun_by_a_killed_process_is_unknown(shop: Shop) -> None:
     archive_id = shop.bury("write")
     trial = trials.start([archive_id], "ana", "command")
     trial.items.update(began_at=trial.created_at)

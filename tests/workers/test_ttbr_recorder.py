@@ -50,7 +50,8 @@ def test_the_shortest_that_is_seen_again_stays_for_as_long_again(queue: Queue) -
     assert kept() == [80]
 
 
-def test_an_empty_queue_keeps_it_and_a_type_that_is_no_longer_sent_is_forgotten(queue: Queue) -> None:
+def test_smallest_ttbr_is_kept_until_its_type_is_unseen_for_long(queue: Queue) -> None:
+    """An empty queue keeps it as well."""
     ttbr_recorder.keep_one(queue, "Blink", SHORT)
     seen(ttbr_recorder.FORGOTTEN_AFTER - timedelta(days=1))
     ttbr_recorder.forget()

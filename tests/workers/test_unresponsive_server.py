@@ -105,7 +105,7 @@ def test_a_link_to_the_console(relay: Relay, caplog: pytest.LogCaptureFixture) -
         link.stop()
 
 
-def test_who_only_listens(relay: Relay) -> None:
+def test_listening_session(relay: Relay) -> None:
     with elsewhere("default", HOST="127.0.0.1", PORT=relay.port):
         session = notify.listen("pgqueue_test")
         relay.stop()
@@ -126,7 +126,7 @@ def test_the_sampler(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
         sampling.close()
 
 
-def test_what_the_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+def test_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
     """And its lock as the only one: its own former session is ended where it would keep that."""
 
     def turns() -> None:

@@ -129,7 +129,7 @@ def _one_of(product: Product, name: str) -> int | None:
         return None
 
 
-def test_static_files_are_kept_by_browsers_for_good_and_a_missing_one_is_404(product: Product) -> None:
+def test_static_files_are_immutable_and_a_missing_one_is_404(product: Product) -> None:
     with urllib.request.urlopen(f"{product.url}/sign-in/") as page:
         stylesheet = re.search(r'/static/[^"]+\.css', page.read().decode())
     assert stylesheet
@@ -160,7 +160,7 @@ def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: P
         assert session.value("select count(*) from public.kept") == 0
 
 
-def test_one_that_hangs_does_not_hold_up_the_end(product: Product) -> None:
+def test_hanging_program_does_not_hold_up_the_shutdown(product: Product) -> None:
     os.kill(pid_of(product, "celery beat"), signal.SIGSTOP)
     assert product.stop() == 0
     none_left(product.var, 1)
@@ -196,7 +196,7 @@ def test_reset_refuses_while_it_runs(product: Product) -> None:
     until(lambda: answer(f"{product.url}/readyz") == 200, what="ready, as if nothing had been asked")
 
 
-def test_interrupted_while_its_modules_load_it_ends_and_nothing_was_started(fresh: Product) -> None:
+def test_interrupt_while_modules_load_starts_nothing(fresh: Product) -> None:
     fresh.launch(DJANGO_SETTINGS_MODULE="tests.workers.interrupting")
     assert fresh.process.wait(60) == -signal.SIGINT
     assert fresh.said() == ""
@@ -212,7 +212,8 @@ MOMENTS: dict[str, Callable[[Product], bool]] = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_interrupted_while_it_starts_it_leaves_nothing_and_starts_next_time(fresh: Product, moment: str) -> None:
+def test_interrupt_during_start_up_leaves_nothing_behind(fresh: Product, moment: str) -> None:
+    """The next start comes up."""
     fresh.launch()
     until(lambda: MOMENTS[moment](fresh), what=moment)
     assert fresh.stop() == 0

@@ -57,7 +57,7 @@ def queues(database: str) -> str:
     return database
 
 
-def test_without_the_consoles_tables_it_names_the_command_and_makes_nothing(var: Path, queues: str) -> None:
+def test_up_without_console_tables_names_migrate_and_creates_nothing(var: Path, queues: str) -> None:
     before = state_of(queues)
     said = up(Product(var, free_port(), DATABASE_URL=queues))
     assert said.returncode == 1

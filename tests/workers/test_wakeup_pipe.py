@@ -36,7 +36,7 @@ def pipe() -> Iterator[Pipe]:
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_it_is_ended_by_whatever_has_something_to_read(pipe: Pipe) -> None:
+def test_wait_ends_when_another_pipe_is_readable(pipe: Pipe) -> None:
     waker = WakeupPipe()
     os.write(pipe.write, b"1")
     waker.wait(None, pipe)
