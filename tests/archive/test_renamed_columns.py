@@ -49,7 +49,7 @@ def test_rows_of_before_have_all_they_had(engine: Connection, version: int) -> N
 
 
 @pytest.mark.parametrize("version", [8, 12])
-def test_items_of_before_have_all_they_had(engine: Connection, version: int) -> None:
+def test_item_columns_renamed_keep_their_values(engine: Connection, version: int) -> None:
     set_back(engine, version)
     engine.run(_ITEM.replace("place", "position"))
     before = kept(engine, list(ARCHIVE_NAMES.values()), "position", *BEFORE[1:])[2]

@@ -40,7 +40,7 @@ def test_rows_of_before_survive() -> None:
 
 
 @pytest.mark.usefixtures("console_database")
-def test_sets_that_a_sentence_said_were_kept_are_kept() -> None:
+def test_undropped_sets_move_from_sentence_to_column() -> None:
     before = ("pgqueue", "0033_default_views")
     call_command("migrate", *before, verbosity=0)
     operations = (

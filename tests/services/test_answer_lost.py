@@ -164,7 +164,7 @@ def test_an_edited_one_whose_answer_was_lost_is_in_the_audit(session: Connection
     assert session.value(f"select count(*) from {BILLING} where headers like %(id)s", {"id": f"%{sent_as}%"}) == 1
 
 
-def test_a_set_that_could_not_be_dropped_is_dropped_later(ana: User, wire: Proxy) -> None:
+def test_frozen_set_kept_by_an_outage_is_dropped_later(ana: User, wire: Proxy) -> None:
     operation = selection.freeze("retry", [dead(1)[0].id], ana, "console")
     with wire.down():
         assert lifecycle.cancel(operation.pk, ana).keeps_set

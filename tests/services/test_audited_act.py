@@ -168,7 +168,7 @@ def test_act_that_was_not_done_leaves_no_intent_and_no_entry(archive: str, fails
 
 
 @pytest.mark.parametrize("done", [0, 1])
-def test_an_act_that_raises_after_it_was_done_has_an_entry(archive: str, done: int) -> None:
+def test_act_that_raises_after_done_is_audited_as_not_known(archive: str, done: int) -> None:
     """The session that did it may fail only as it is given back."""
     with suppress(ConnectionError), audited(who="ana", verb="send", noun="queue", subject="Billing") as act:
         act.done = done
