@@ -161,7 +161,7 @@ def console_database(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture
 def recorded_console(databases: Databases) -> Iterator[str]:
-    """As ``console_database``, with the recorded queues in it."""
+    """As ``console_database``, with the recorded queues in it, of Sales and audit a part."""
     with databases.clone("recorded_console") as dsn, databases.as_django(dsn):
         yield dsn
 

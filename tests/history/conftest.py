@@ -13,6 +13,7 @@ from pgqueue_admin.history.batch_loop import BatchLoop
 from pgqueue_admin.history.runtime import jvm_cds, jvm_watchdog
 from pgqueue_admin.osproc import idle_cgroup
 from pgqueue_admin.osproc.child_process import kill_session
+from tests.databases import Databases
 from tests.history.standby import following
 from tests.own_server import own_server
 from tests.waiting import PATIENCE, until
@@ -23,6 +24,13 @@ def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """A driver that gets no Java watches for none: it would give it up in 300 s, in the middle of another test."""
     if request.node.get_closest_marker("spark") is None:
         monkeypatch.setattr(jvm_watchdog, "JvmWatchdog", lambda: None)
+
+
+@pytest.fixture
+def archived_console(databases: Databases) -> Iterator[str]:
+    """With every recorded message, for history reads them all."""
+    with databases.clone("whole_archived_console") as dsn, databases.as_django(dsn):
+        yield dsn
 
 
 @pytest.fixture(scope="session")

@@ -39,11 +39,11 @@ def test_a_cluster_gives_what_one_process_gives(
     tmp_path: Path,
     var: Path,
 ) -> None:
-    with databases.clone("archived_console") as dsn, databases.as_django(dsn):
+    with databases.clone("whole_archived_console") as dsn, databases.as_django(dsn):
         found(connect(dsn))
         driver().run_once()
         in_one_process = figures(), kept(history)
-    with databases.clone("archived_console") as dsn, databases.as_django(dsn):
+    with databases.clone("whole_archived_console") as dsn, databases.as_django(dsn):
         found(connect(dsn))
         killed_at_work(dsn, connect, tmp_path, jvm_cds.used(var / "spark"))
         assert figures() == in_one_process[0]
