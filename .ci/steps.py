@@ -25,6 +25,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "var" / "ci"
+PREPARED = RESULTS / "prepared"  # files of a PostgreSQL server with its templates, for each process of each step
 BIN = ".venv/bin"
 DEPLOYED = (
     "SECRET_KEY=$(head -c 64 /dev/urandom | base64 -w0) PUBLIC_URL=https://queues.example.com ENVIRONMENT=production "
@@ -130,7 +131,10 @@ def main() -> int:
     wanted = sys.argv[1:]
     if unknown := set(wanted) - {step.name for step in STEPS}:
         sys.exit(f"No such step: {', '.join(unknown)}. There are: {', '.join(step.name for step in STEPS)}.")
-    return report(list(run_all([step for step in STEPS if step.name in (wanted or BY_ITSELF)])))
+    try:
+        return report(list(run_all([step for step in STEPS if step.name in (wanted or BY_ITSELF)])))
+    finally:
+        shutil.rmtree(PREPARED, ignore_errors=True)
 
 
 def run_all(steps: list[Step]) -> Iterator[Outcome]:
@@ -162,6 +166,7 @@ def run(step: Step) -> Outcome:
         return Outcome(step, time.monotonic() - began, 0, why=str(missing))
     junit = RESULTS / f"{step.name}.xml"
     if step.is_pytest:
+        environment["PGQUEUE_TEST_PREPARED"] = str(PREPARED)
         environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} --junitxml={junit}"
     code = shell(step, environment)
     seconds = time.monotonic() - began

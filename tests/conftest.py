@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import large_queue as large
-from tests import server_location, stale_clusters
+from tests import prepared_server, server_location, stale_clusters
 from tests.databases import Databases
 from tests.kept_server import kept_server
 from tests.mariadb import MariaDB
@@ -74,15 +75,24 @@ def var_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
+def server(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[PostgreSQL]:
     """PostgreSQL of this run: the wheel's, or PGQUEUE_PG_BIN's. It is not crash-safe (speed), and nobody
     vacuums or analyses a table behind a test's back."""
     stale_clusters.sweep()
     quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
-    made = kept_server if os.environ.get("PGQUEUE_TEST_KEEP") else own_server
-    with made({**quick, "autovacuum": "off"}) as server:
+    conf = {**quick, "autovacuum": "off"}
+    if os.environ.get(prepared_server.VARIABLE):
+        made = prepared_server.prepared_server(conf, lambda server: _has_templates(server, django_db_blocker))
+    else:
+        made = (kept_server if os.environ.get("PGQUEUE_TEST_KEEP") else own_server)(conf)
+    with made as server:
         _is_quick_to_sign_in_to(server)
         yield server
+
+
+def _has_templates(server: PostgreSQL, blocker: Any) -> None:
+    with closing(Databases(server, blocker)) as databases:
+        databases.prepare()
 
 
 def _is_quick_to_sign_in_to(server: PostgreSQL) -> None:

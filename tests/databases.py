@@ -32,6 +32,11 @@ class Databases:
     def close(self) -> None:
         self._admin.close()
 
+    def prepare(self) -> None:
+        """Make the templates that many tests clone."""
+        for kind in _COMMON:
+            self._make_template(kind)
+
     @contextmanager
     def clone(self, kind: str) -> Iterator[str]:
         self._make_template(kind)
@@ -202,6 +207,7 @@ _MAKERS = {
     "archived_console": _archived,
     "whole_archived_console": _whole,
 }
+_COMMON = ("engine", "ingested_console", "archived_console")
 # The console's migrations cost more than the recorded shop: they are run once.
 _BUILT_ON = {
     "recorded": "engine",

@@ -2,6 +2,7 @@
 
 import importlib.util
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -88,3 +89,18 @@ def test_the_browser_without_windows_is_taken_before_the_whole_one(
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
         assert steps.chromium() == {"CHROMIUM": str(tmp_path / name)}
+
+
+def test_steps_share_prepared_files_that_do_not_outlive_the_run(
+    steps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "RESULTS", tmp_path / "ci")
+    monkeypatch.setattr(steps, "PREPARED", tmp_path / "ci/prepared")
+    writes = 'mkdir -p "$PGQUEUE_TEST_PREPARED" && echo >> "$PGQUEUE_TEST_PREPARED/here"'
+    seen = f'{writes} && wc -l < "$PGQUEUE_TEST_PREPARED/here" >> {tmp_path}/seen'
+    tried = [steps.Step(name, seen, is_pytest=True) for name in ("one", "other")]
+    monkeypatch.setattr(steps, "STEPS", tried)
+    monkeypatch.setattr(sys, "argv", ["steps.py", "one", "other"])
+    assert steps.main() == 0
+    assert (tmp_path / "seen").read_text().split() == ["1", "2"]
+    assert not (tmp_path / "ci/prepared").exists()
