@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import django.db
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Info, Tags, register
+from django.core.checks import CheckMessage, Error, Info
 from django.core.checks import Warning as CheckWarning
 
 from pgqueue_admin.alerts import peek_delay_rules
@@ -31,7 +31,6 @@ IDS = {
 }
 
 
-@register("pgqueue")
 def environment(**options: Any) -> list[CheckMessage]:
     """Check the environment. Needs no database."""
     box = mail_settings.configured()
@@ -41,7 +40,6 @@ def environment(**options: Any) -> list[CheckMessage]:
     return [said(each) for each in found]
 
 
-@register("pgqueue")
 def renamed_variables(**options: Any) -> list[CheckMessage]:
     """Environment variables under names that are no longer read. Needs no database."""
     return [
@@ -50,7 +48,6 @@ def renamed_variables(**options: Any) -> list[CheckMessage]:
     ]
 
 
-@register("pgqueue")
 def wires(**options: Any) -> list[CheckMessage]:
     """How each connection to another machine is verified. Needs no database."""
     found = ((wire, f"{wire.variable}, {wire.host}: {wire.said}.") for wire in every_wire())
@@ -61,7 +58,6 @@ def _bare(wire: ConnectionRisk, said: str) -> CheckMessage:
     return CheckWarning(said, hint=f"Whoever stands between could read and change it; {wire.cure}.", id="pgqueue.W010")
 
 
-@register(Tags.database)
 def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default --database queues``: that no pooler changes sessions with each transaction."""
     from pgqueue_admin.models import pooler_check as own_sessions
@@ -72,13 +68,11 @@ def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list
     return [Error(said, id="pgqueue.E002") for said in own_sessions.refusals(asked)]
 
 
-@register(Tags.database)
 def peek_settings(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default``: each endpoint's peek delay against its range and its queue's TTBRs."""
     return [said(found) for found in _faults()] if "default" in (databases or ()) else []
 
 
-@register(Tags.database)
 def others_code(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default --database queues``: whether other database users could run code as the console."""
     from pgqueue_admin.alerts import database_exposure
@@ -108,7 +102,6 @@ def _open(creator: Any) -> CheckMessage:
     )
 
 
-@register(Tags.database)
 def queue_tables(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database queues``: columns and indexes of every queue, each fault with the SQL that repairs it.
 
@@ -167,3 +160,7 @@ def said(found: Finding) -> CheckWarning:
         hint=found.said.meaning.replace(NBSP, " "),
         id=IDS[found.kind],
     )
+
+
+OF_SETTINGS = (environment, renamed_variables, wires)
+OF_DATABASES = (own_sessions, peek_settings, others_code, queue_tables)

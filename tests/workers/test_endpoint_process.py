@@ -167,7 +167,7 @@ def test_values_that_cannot_be_are_refused_and_the_former_hold(
     until(lambda: handled(look) == 1, what="it works on")
 
 
-def test_no_celery_and_no_spark_in_a_worker(house: House, child: Process, sales: Endpoint, look: Connection) -> None:
+def test_no_celery_spark_or_checks_in_a_worker(house: House, child: Process, sales: Endpoint, look: Connection) -> None:
     sales.send("Sales", {}, type=TYPE)
     until(lambda: handled(look) == 1)
     assert look.value("select modules from handled") == []

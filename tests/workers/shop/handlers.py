@@ -50,7 +50,7 @@ def _ask_models(within: bool) -> None:
 def _note(context: MessageContext) -> None:
     if context.connection is None:
         return  # in the mode none there is no transaction to note it in
-    modules = [name for name in ("celery", "kombu", "pyspark") if name in sys.modules]
+    modules = [name for name in ("celery", "kombu", "pyspark", "pgqueue_admin.alerts.checks") if name in sys.modules]
     row = [os.getpid(), context.message_id, context.message.row_id, context.message.seq, modules]
     context.connection.run(
         "insert into handled (pid, message_id, row_id, seq, modules) values (%s, %s, %s, %s, %s)", row
