@@ -22,7 +22,7 @@ from pgqueue_admin.archive import dead_messages, schema, store
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.crossing_store import CommitOutcome
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, EngineTablesOlder
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.models import AuditEntry, Operation
@@ -481,8 +481,10 @@ def test_engine_tables_of_a_version_before_say_what_is_missing(billing: Billing,
     queue_databases.close()
     refused = single.act("retry", one, ana, "console")
     assert (refused.result, "run manage.py engine_schema" in (refused.why or "")) == ("failed", True)
-    assert single.act("discard", one, ana, "console").result == "done"
+    with pytest.raises(EngineTablesOlder, match=r"run manage\.py engine_schema"):
+        single.act("discard", one, ana, "console")
     assert schema.install(here).did == "updated"
+    assert single.act("discard", one, ana, "console").result == "done"
 
 
 @on_postgresql

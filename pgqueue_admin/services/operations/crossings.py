@@ -224,7 +224,7 @@ def is_clear(alias: str) -> bool:
 
 
 class NotCarried(DatabaseError):
-    """The other database did not accept it, and holds nothing of it."""
+    """The other database did not take it, and holds nothing of it."""
 
 
 def _carry(here: Connection, crossing: Crossing) -> list[Outcome]:
