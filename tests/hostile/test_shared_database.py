@@ -1,32 +1,43 @@
-"""Console and queues in one database, in whose ``public`` a stranger has made what would fit our statements better."""
+"""Console and queues in one database, in whose ``public`` a stranger has made what would fit our statements better.
 
+Its pages are walked once, below a path (PUBLIC_URL=https://host/below/): nothing of his runs, and nothing leads out.
+"""
+
+import re
+import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from celery.app.task import Task
 from django.contrib.auth.models import User
 from django.db import connections
-from django.test import Client
-from django.urls import reverse
+from django.test import Client, override_settings
+from django.urls import clear_url_caches, reverse
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from pgqueue_admin.alerts.alerter import Alerter
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.config.celery import app
+from pgqueue_admin.console import url_converters
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import connect_options
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.models import Alert, LatestSample, Operation, notify
+from pgqueue_admin.live import topics
+from pgqueue_admin.models import Alert, Endpoint, LatestSample, Operation, Queue, notify
 from pgqueue_admin.models.queue_database import console_dsn, queue_database
 from pgqueue_admin.services.operations import lifecycle, runner, selection
 from tests.console.sampled import sample
 from tests.databases import Databases
-from tests.hostile import crawl, overloads
+from tests.hostile import crawl, links, overloads
 from tests.hostile.hostile_site import World, in_one
 
 CONSOLE, CATALOG = "pg_catalog, pgqueue_console, pg_temp", "pg_catalog,pg_temp"
+BELOW = "/below/"
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +79,66 @@ def test_they_would_run_by_another_path(world: World) -> None:
     world.console.run("alter sequence public.ran restart")
 
 
-def test_every_page(world: World) -> None:
-    client = world.client("root", raise_request_exception=False)
-    answers = [(path, answer.status_code) for name, path, answer in crawl.get(client, crawl.few(crawl.paths(world), 2))]
-    assert len(answers) > 200
-    assert [each for each in answers if each[1] >= 500 and each[0] != reverse("readyz")] == []
+@contextmanager
+def below_a_path() -> Iterator[None]:
+    with override_settings(ROOT_URLCONF="tests.hostile.below_a_path"):
+        _forget_addresses()
+        yield
+    _forget_addresses()
+
+
+def _forget_addresses() -> None:
+    """Those of rows are kept for as long as a process lives."""
+    clear_url_caches()
+    for kept in (url_converters.queue, url_converters.failure, url_converters._around_archive_id):
+        kept.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def walked(world: World) -> list[SimpleNamespace]:
+    """The one walk that the tests below judge."""
+    with below_a_path():
+        sample()
+        client = world.client("root", raise_request_exception=False)
+        return [_kept(*each) for each in crawl.get(client, crawl.few(crawl.paths(world), 3))]
+
+
+def _kept(name: str, path: str, answer: Any) -> SimpleNamespace:
+    html = answer.content.decode() if not answer.streaming and "html" in answer["Content-Type"] else ""
+    sent = answer.get("Location", "")
+    return SimpleNamespace(name=name, path=path, status=answer.status_code, html=html, leads_to=sent)
+
+
+def test_every_page_answers(walked: list[SimpleNamespace]) -> None:
+    assert len(walked) > 200
+    failed = [each for each in walked if each.status >= 500 and each.name != "readyz"]
+    assert [(each.path, each.status) for each in failed] == []
+
+
+def test_no_page_below_a_path_leads_out_of_it(walked: list[SimpleNamespace]) -> None:
+    assert len([each for each in walked if each.html]) > 100
+    assert {each.path: found for each in walked if (found := links.out_of(BELOW, each.html))} == {}
+
+
+def test_nobody_is_sent_out_of_a_path(walked: list[SimpleNamespace]) -> None:
+    sent = {each.path: each.leads_to for each in walked if each.leads_to}
+    assert sent
+    assert {path: to for path, to in sent.items() if not urlsplit(to).path.startswith(BELOW)} == {}
+
+
+def test_no_figure_that_changes_leads_out_of_a_path(world: World, walked: list[SimpleNamespace]) -> None:
+    """What an open page is told is made elsewhere than the page."""
+    said = "".join(each.html for each in walked)
+    followed = {each for named in re.findall(r'data-topics="([^"]*)"', said) for each in named.split()}
+    gone = f"waiting:{Queue.objects.get(schema='public', table='Sales').pk}:{uuid.uuid4()}"
+    endpoint = f"endpoint:{Endpoint.objects.order_by('pk')[0].pk}"
+    found = [each for each in map(topics.find, {*followed, "frame", gone, endpoint}) if each]
+    with below_a_path():
+        told = {f"{topic.name}:{about}": topic.render(about) for topic, about in found}
+    assert topics._topics.keys() - {topic.name for topic, _ in found} == set()
+    assert f"{BELOW}messages/" in told[gone]["message.left"]
+    texts = {name: "".join(map(str, said.values())) for name, said in told.items()}
+    assert {name: out for name, text in texts.items() if (out := links.out_of(BELOW, text))} == {}
 
 
 def test_signing_in_and_out(world: World) -> None:
