@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from pgqueue_admin.history.storage import message_lookup
 from tests.databases import Databases
+from tests.hostile import prestarted
 from tests.hostile.hostile_site import World, copied
 from tests.hostile.hostile_site import made as making
 
@@ -13,6 +15,18 @@ from tests.hostile.hostile_site import made as making
 def made(databases: Databases) -> Iterator[World]:
     with making(databases) as made:
         yield made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forks() -> Iterator[prestarted.Interpreter]:
+    """Each page about finished messages runs the program that scans their files: in a fork, not started anew.
+
+    Elsewhere (tests/history, tests/console) it is started as by the product; test_prestarted compares the two.
+    """
+    arrow = ("pyarrow.compute", "pyarrow.parquet", "pandas")  # which Arrow imports by itself at the first array
+    with prestarted.interpreter(*arrow) as interpreter, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(message_lookup, "subprocess", interpreter)
+        yield interpreter
 
 
 @pytest.fixture(scope="module")
