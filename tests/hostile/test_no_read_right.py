@@ -147,7 +147,8 @@ def _console(world: World, archived: int) -> tuple[int, int]:
     log.write_text(f"ERROR {MARK}\n")
     process = Process.objects.create(
         role="endpoint", endpoint="Billing", host=socket.gethostname(), pid=4_711, start_ticks=1, state="running",
-        log=str(log), started_at=timezone.now(), heartbeat_at=timezone.now(),
+        log=str(log), started_at=timezone.now(),
+        heartbeat_at=timezone.now() - timedelta(hours=1),  # of a silent one Workers shows the log's end
     )  # fmt: skip
     return mail.pk, process.pk
 
