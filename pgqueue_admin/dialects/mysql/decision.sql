@@ -1,5 +1,5 @@
 -- name: create
--- Beside the outbox table. One row is no decision: it says by which name this coordinator's transactions are known.
+-- Lies beside the outbox table. One row is no decision: it holds the name that marks this coordinator's transactions.
 create table if not exists {table} (
     Id varchar(32) character set ascii collate ascii_bin not null primary key,
     `Databases` text not null,
@@ -7,7 +7,7 @@ create table if not exists {table} (
 ) engine = InnoDB default character set ascii
 
 -- name: columns
--- What the table has; a table without transactions would decide at once.
+-- Columns and engine of the table: an engine without transactions would keep a decision before its commit.
 select c.column_name as name, t.engine as engine, exists (
     select 1 from information_schema.statistics s
     where s.table_schema = c.table_schema and s.table_name = c.table_name
@@ -19,35 +19,35 @@ join information_schema.tables t on t.table_schema = c.table_schema and t.table_
 where c.table_schema = coalesce(nullif(%(schema)s, ''), database()) and c.table_name = %(name)s
 
 -- name: identify
--- Whoever comes first: all processes of an endpoint are one coordinator.
+-- The first process sets the identity; all processes of an endpoint are one coordinator.
 insert ignore into {table} (Id, `Databases`) values (%(id)s, %(identity)s)
 
 -- name: identity
--- As the first has said.
+-- The identity that the first process set.
 select `Databases` as identity from {table} where Id = %(id)s
 
 -- name: decide
--- One commit with the record of the message.
+-- Committed together with the record of the message.
 insert into {table} (Id, `Databases`) values (%(id)s, %(databases)s)
 
 -- name: decided
--- Few: each is forgotten once nothing is prepared of it.
+-- Few rows: a decision is deleted once none of its transactions is prepared any more.
 select Id as id, `Databases` as names from {table} where Id <> %(id)s
 
 -- name: wait_briefly
--- For who inserts the same: he has not ended. In whole seconds: there is none shorter.
+-- An insert waits one second for an uncommitted insert of the same id. The unit is whole seconds.
 set @decision_wait = @@session.innodb_lock_wait_timeout, session innodb_lock_wait_timeout = 1
 
 -- name: wait_as_before
--- The session goes on.
+-- Restores the lock timeout, since the session is used further.
 set session innodb_lock_wait_timeout = @decision_wait
 
 -- name: forget
--- By the key.
+-- By the primary key.
 delete from {table} where Id in %(ids)s
 
 -- name: tables
--- Of these, which are tables of decisions; of the session's database.
+-- Which of the named tables are decision tables; of the session's database.
 select t.table_schema as `schema`, t.table_name as `table` from information_schema.tables t
 where t.table_schema = database() and t.table_name in %(names)s and t.table_type = 'BASE TABLE' and 2 = (
     select count(*) from information_schema.columns c
@@ -56,5 +56,5 @@ where t.table_schema = database() and t.table_name in %(names)s and t.table_type
         or (c.column_name = 'Databases' and c.column_type = 'text')))
 
 -- name: some
--- Who decides there, and which of these it has decided; by the key.
+-- The coordinator's identity, and which of these ids it has decided; by the primary key.
 select Id as id, `Databases` as names from {table} where Id in %(ids)s

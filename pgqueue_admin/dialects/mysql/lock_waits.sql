@@ -1,5 +1,5 @@
 -- name: behind_prepared
--- Who waits for transactions that no session has: prepared ones. Of the whole server; MariaDB's, and of whoever has PROCESS.
+-- Lock waits behind prepared transactions, which no session has. Of the whole server; MariaDB only, needs PROCESS.
 select l.lock_table as `table`, w.requesting_trx_id as waits
 from information_schema.innodb_lock_waits w
 join information_schema.innodb_trx b on b.trx_id = w.blocking_trx_id and b.trx_mysql_thread_id = 0

@@ -1,3 +1,3 @@
 -- name: server_time
--- In UTC, as all that is compared with it.
+-- In UTC, as all times it is compared with.
 select utc_timestamp(6) as now

@@ -1,11 +1,11 @@
 -- name: create
--- As the engine makes it. Safe to run twice, and on a table that the original's script made.
+-- As the engine creates it. Safe to run twice, and on a table that the original's script created.
 {outbox:create};
 
 {part:indexes}
 
 -- name: indexes
--- Each by a prepared statement: MySQL has no "if not exists" for an index. Index names are the table's own there.
+-- By prepared statements: MySQL has no "if not exists" for an index. Its index names are per table.
 set @ddl = if(exists (
     select 1 from information_schema.statistics
     where table_schema = {schema_text} and table_name = {name_text} and column_name = 'DispatchedAt' and seq_in_index = 1
@@ -21,19 +21,19 @@ execute outbox_ddl;
 deallocate prepare outbox_ddl;
 
 -- name: index_dispatched_at
--- Clean-up looks records up by it.
+-- Used by clean-up.
 create index Index_DispatchedAt on {table} (DispatchedAt)
 
 -- name: index_dispatched
--- What is undispatched is looked up by it.
+-- Finds the undispatched records.
 create index Index_Dispatched on {table} (Dispatched)
 
 -- name: created_at
--- Records that are there already count from now on.
+-- Existing records get the time of the migration.
 alter table {table} add column CreatedAt timestamp(6) null default current_timestamp(6)
 
 -- name: migrate
--- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
+-- Adds what the original's table lacks. Gives up if another session holds the table for more than five seconds.
 set session lock_wait_timeout = 5;
 set @ddl = if(exists (
     select 1 from information_schema.columns
@@ -45,7 +45,7 @@ execute outbox_ddl;
 {part:indexes}
 
 -- name: cleanup
--- By an event, each minute; the server's event_scheduler must be ON. A run that takes longer than a minute keeps the next one out.
+-- An event, each minute; the server's event_scheduler must be ON. A run longer than a minute keeps the next one out.
 drop event if exists {qualified:_cleanup};
 delimiter //
 create event {qualified:_cleanup} on schedule every 1 minute do
@@ -60,7 +60,7 @@ end //
 delimiter ;
 
 -- name: purge
--- A batch is a transaction. A delete cannot skip what is locked, so a select does, first. The sum keeps the server off the wider index.
+-- One transaction a batch. A delete cannot skip locked rows, so a select does first. The sum avoids the wider index.
 delete outbox
 from (
     select MessageId from {table}

@@ -1,23 +1,23 @@
 -- name: begin
--- Until its end neither commit nor rollback nor DDL is taken.
+-- Until the transaction ends, the server refuses commit, rollback and DDL.
 xa begin {xid}
 
 -- name: end
--- Nothing is written in it any more.
+-- The transaction takes no more writes.
 xa end {xid}
 
 -- name: prepare
--- From here on it outlives session and server.
+-- From here on the transaction survives its session and a restart of the server.
 xa prepare {xid}
 
 -- name: commit
--- By another session only once the one that prepared it is gone.
+-- Another session can do it only once the session that prepared it is gone.
 xa commit {xid}
 
 -- name: rollback
--- By another session only once the one that prepared it is gone.
+-- Another session can do it only once the session that prepared it is gone.
 xa rollback {xid}
 
 -- name: prepared
--- Of the whole server.
+-- The prepared transactions of the whole server.
 xa recover

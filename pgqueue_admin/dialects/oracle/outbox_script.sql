@@ -1,5 +1,5 @@
 -- name: create
--- Safe to run twice, and on a table that the original's script made. For SQL*Plus and SQLcl.
+-- Safe to run twice, and on a table that the original's script created. For SQL*Plus and SQLcl.
 set define off
 
 begin
@@ -13,11 +13,11 @@ end;
 /
 
 -- name: table
--- As an endpoint would make it.
+-- As an endpoint creates it.
 {outbox:create}
 
 -- name: indexes
--- By column, whatever it is called.
+-- Found by column, whatever the index is called.
 for missing in (select 1 from sys.dual where not exists (
     select 1 from sys.all_ind_columns
     where table_owner = {schema_text} and table_name = {name_text} and column_name = 'DISPATCHED' and column_position = 1
@@ -26,11 +26,11 @@ for missing in (select 1 from sys.dual where not exists (
 end loop;
 
 -- name: index_dispatched
--- As an endpoint would make it.
+-- As an endpoint creates it.
 {outbox:create_index}
 
 -- name: migrate
--- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
+-- Adds what the original's table lacks. Gives up if another session holds the table for more than five seconds.
 set define off
 alter session set ddl_lock_timeout = 5;
 
@@ -46,11 +46,11 @@ end;
 /
 
 -- name: created_at
--- Records that are there already count from now on.
+-- Existing records get the time of the migration.
 alter table {table} add (CreatedAt timestamp default sys_extract_utc(systimestamp))
 
 -- name: cleanup
--- By a job of dbms_scheduler, each minute. Run again it replaces the job.
+-- A job of dbms_scheduler, each minute. Running the script again replaces the job.
 set define off
 
 declare
@@ -73,7 +73,7 @@ end;
 /
 
 -- name: batches
--- Until one is short; each is a transaction. What somebody has locked is left for the next time.
+-- Until a batch is short; one transaction a batch. Locked rows are left for the next run.
 declare
     cursor due is
         {part:due};
@@ -91,11 +91,11 @@ begin
 end;
 
 -- name: due
--- Each is locked when it is fetched; rownum would count what somebody has locked.
+-- Rows are locked when they are fetched; rownum would count those that others have locked.
 select rowidtochar(rowid) from {table}
 where Dispatched = 1 and DispatchedAt < sys_extract_utc(systimestamp) - numtodsinterval({keep_days}, 'day')
 for update skip locked
 
 -- name: purge
--- One of them.
+-- One row of the batch.
 delete from {table} where rowid = chartorowid(found(place))

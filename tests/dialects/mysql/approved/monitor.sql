@@ -1,2 +1,2 @@
--- server_time: In UTC, as all that is compared with it.
+-- server_time: In UTC, as all times it is compared with.
 select utc_timestamp(6) as now

@@ -1,17 +1,17 @@
--- begin: Until its end neither commit nor rollback nor DDL is taken.
+-- begin: Until the transaction ends, the server refuses commit, rollback and DDL.
 xa begin 'a', 'stock', 1
 
--- end: Nothing is written in it any more.
+-- end: The transaction takes no more writes.
 xa end 'a', 'stock', 1
 
--- prepare: From here on it outlives session and server.
+-- prepare: From here on the transaction survives its session and a restart of the server.
 xa prepare 'a', 'stock', 1
 
--- commit: By another session only once the one that prepared it is gone.
+-- commit: Another session can do it only once the session that prepared it is gone.
 xa commit 'a', 'stock', 1
 
--- rollback: By another session only once the one that prepared it is gone.
+-- rollback: Another session can do it only once the session that prepared it is gone.
 xa rollback 'a', 'stock', 1
 
--- prepared: Of the whole server.
+-- prepared: The prepared transactions of the whole server.
 xa recover

@@ -1,4 +1,4 @@
--- create: The original's, and when each record was written. Columns are not quoted: the catalog has them in upper case.
+-- create: The original's table and CreatedAt, when a record was written. Columns are unquoted: the catalog has them in upper case.
 create table "SALES_OD" (
     MessageId nvarchar2(200) not null,
     Dispatched number(1,0) default 0 not null check (Dispatched in (0, 1)),
@@ -9,19 +9,19 @@ create table "SALES_OD" (
     constraint "SALES_OD_PK" primary key (MessageId)
 )
 
--- add_key: One record of a message.
+-- add_key: One record per message.
 alter table "SALES_OD" add primary key (MessageId)
 
--- create_index: The original's: what is undispatched and what is to be cleaned up are looked up by it.
+-- create_index: The original's index: finds undispatched records and those due for clean-up.
 create index "SALES_OD_IX" on "SALES_OD" (Dispatched, DispatchedAt)
 
--- indexes: Which columns lead an index.
+-- indexes: The leading columns of the table's indexes.
 select distinct k.column_name as "name"
 from sys.all_indexes i
 join sys.all_ind_columns k on k.index_owner = i.owner and k.index_name = i.index_name and k.column_position = 1
 where i.table_owner = nvl(:owner, sys_context('userenv', 'current_schema')) and i.table_name = :name and i.status <> 'UNUSABLE'
 
--- columns: What the table has, and which column alone is a unique key.
+-- columns: The table's columns, and whether each alone is a unique key.
 select c.column_name as "name",
     case
         when c.data_type in ('NVARCHAR2', 'VARCHAR2') then c.data_type || '(' || c.char_length || ')'
@@ -40,25 +40,25 @@ select c.column_name as "name",
 from sys.all_tab_columns c
 where c.owner = nvl(:owner, sys_context('userenv', 'current_schema')) and c.table_name = :name
 
--- may_not_lead: Whom the grant is missing that the lock of the leader needs; what may not be used is not in this view.
+-- may_not_lead: The user, if it lacks the grant that the leader's lock needs: this view lists only what the user may use.
 select sys_context('userenv', 'session_user') as "name" from sys.dual
 where not exists (
     select 1 from sys.all_objects where owner = 'SYS' and object_name = 'DBMS_LOCK' and object_type = 'PACKAGE'
 )
 
--- find: Asked first of each message. Where a session or a column compares by a language two ids may be one: only the same bytes were handled.
+-- find: The first query for each message. A session or column that compares by a language may match other ids: bytes decide.
 select MessageId as "id", Dispatched as "dispatched", Operations as "operations"
 from "SALES_OD"
 where MessageId = unistr(:id) and nlssort(MessageId, 'NLS_SORT=BINARY') = nlssort(unistr(:id), 'NLS_SORT=BINARY')
 
--- store: Who inserts the same waits for the one before him: the server knows no limit of that, so the driver has to. The operations come
--- last, as long values must, and not in a block, which takes none that are longer than 32,767 bytes.
+-- store: Waits for an uncommitted insert of the same id. The server has no timeout for that, so the driver needs one. The
+-- operations come last, as long values must, and not in a block, which takes no value longer than 32,767 bytes.
 insert into "SALES_OD" (MessageId, PersistenceVersion, Operations) values (unistr(:id), :version, :operations)
 
--- complete: Pessimistic: the record is there already, and nobody else can have it.
+-- complete: Pessimistic: the record exists already, and no other session can have it.
 update "SALES_OD" set Operations = :operations where MessageId = unistr(:id)
 
--- mark: Once: where the relay marked it meanwhile, what is sent in this transaction is not sent.
+-- mark: Once: if the relay has marked the record meanwhile, it fails, and what this transaction sends is not sent.
 begin
     update "SALES_OD" set Dispatched = 1, DispatchedAt = sys_extract_utc(systimestamp), Operations = '[]'
     where MessageId = unistr(:id) and Dispatched = 0;
@@ -67,8 +67,9 @@ begin
     end if;
 end;
 
--- work: One look a minute, by the index. The lock is the session's, over its commits: a leader that is killed leads no more. A row's lock
--- would end with the first batch. By number: a name would be written into the catalog, and committed, each time.
+-- work: One check a minute, by the index. The lock belongs to the session, across its commits: a killed leader loses it. A
+-- row lock would end with the first batch. Requested by number: a name would be written into the catalog, and
+-- committed, each time.
 declare
     leads integer := sys.dbms_lock.request(
         id => sys.dbms_utility.get_hash_value(
@@ -93,15 +94,15 @@ begin
     sys.dbms_sql.return_result(answer);
 end;
 
--- is_over: By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+-- is_over: By CreatedAt, in tables of ours. A time in the future is a wrong clock's: the record would wait for it.
 CreatedAt not between sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1000000, 'second')
     and sys_extract_utc(systimestamp) + numtodsinterval(:grace / 1000000, 'second')
 
--- is_undated: The original's table does not say when a record was written: whoever asks remembers when he saw it first.
+-- is_undated: The original's table has no creation time: the caller remembers when it first saw a record.
 :grace is not null
 
--- purge: What another cleaner has locked he deletes. By a cursor: rownum is counted before what is locked is left out, so a second cleaner
--- would find nothing.
+-- purge: Without what another cleaner has locked. By a cursor: rownum counts rows before locked ones are skipped, so a second
+-- cleaner would find nothing.
 declare
     cursor due is
         select rowidtochar(rowid) from "SALES_OD"
@@ -119,8 +120,8 @@ begin
     sys.dbms_sql.return_result(answer);
 end;
 
--- pending: What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us. What was sent
--- before it was locked is looked at again. As JSON: an in-list takes 1,000.
+-- pending: Records that a crash left between commit and dispatch. A worker about to dispatch one has it locked, or waits for us.
+-- What was dispatched before it was locked is checked again. Ids come as JSON: an in-list takes 1,000.
 declare
     cursor waiting is
         select rowidtochar(rowid) from "SALES_OD"
