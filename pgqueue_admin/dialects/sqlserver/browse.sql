@@ -1,5 +1,5 @@
 -- name: columns
--- Of every message shown: one that nobody has in hand, since others are read past. Text as bytes: a half of a letter breaks no page.
+-- Of every message shown; locked rows are skipped, so none is in flight. Text as bytes: half a letter breaks no page.
 Id as id, RowVersion as seq, convert(varchar(23), Expires, 121) as expires_text,
 todatetimeoffset(cast(Expires as datetime2), 0) as expires_at,
 cast(case when Expires <= coalesce(cast(%(now)s as datetime2), sysutcdatetime()) then 1 else 0 end as bit) as is_expired,
@@ -14,24 +14,24 @@ select top (%(limit)s) {columns} from {table} with (readpast, readcommittedlock)
 where RowVersion > %(after)s order by RowVersion
 
 -- name: downwards
--- As upwards, from the other end; inclusive, or a bigint's last number could not be asked for.
+-- As upwards, descending. Inclusive: otherwise the largest bigint could not be reached.
 select top (%(limit)s) {columns} from {table} with (readpast, readcommittedlock)
 where RowVersion <= %(last)s order by RowVersion desc
 
 -- name: upwards_tied
--- As upwards, where nothing keeps a RowVersion from being there twice: the id tells them apart.
+-- As upwards, where RowVersion may repeat: Id separates equal ones.
 select top (%(limit)s) {columns} from {table} with (readpast, readcommittedlock)
 where RowVersion > %(after)s or (RowVersion = %(after)s and Id > cast(%(id)s as uniqueidentifier))
 order by RowVersion, Id
 
 -- name: downwards_tied
--- As upwards_tied, from the other end.
+-- As upwards_tied, descending.
 select top (%(limit)s) {columns} from {table} with (readpast, readcommittedlock)
 where RowVersion < %(last)s or (RowVersion = %(last)s and Id < cast(%(id)s as uniqueidentifier))
 order by RowVersion desc, Id desc
 
 -- name: expired
--- A bounded stretch is looked through, and how far is said.
+-- Reads a bounded stretch, and returns how far it read.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime());
 declare @seen table (place int not null primary key, seq bigint not null, is_over bit not null);
 insert into @seen (place, seq, is_over)
@@ -50,7 +50,7 @@ select {columns} from {table} with (readpast, readcommittedlock)
 where RowVersion in (select cast(value as bigint) from openjson(%(seqs)s)) order by RowVersion
 
 -- name: message
--- All of a message but its body. No index has the id: all of the table may be read for it, by one processor.
+-- A message without its body. No index has the id: the whole table may be read for it, by one processor.
 select {columns} from {table} with (readpast, readcommittedlock) where Id = cast(%(id)s as uniqueidentifier) option (maxdop 1)
 
 -- name: there
@@ -65,18 +65,18 @@ select substring(Body, %(offset)s + 1, %(length)s) as part, datalength(Body) as 
 from {table} with (readpast, readcommittedlock) where Id = cast(%(id)s as uniqueidentifier) option (maxdop 1)
 
 -- name: body_at
--- As body, of a message whose RowVersion is known: an index has that.
+-- As body, for a known RowVersion, which an index has.
 select substring(Body, %(offset)s + 1, %(length)s) as part, datalength(Body) as size
 from {table} with (readpast, readcommittedlock)
 where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) option (maxdop 1)
 
 -- name: numbered_body
--- As body, where a message has no id.
+-- As body, for a message without an id.
 select substring(Body, %(offset)s + 1, %(length)s) as part, datalength(Body) as size
 from {table} with (readpast, readcommittedlock) where RowVersion = %(number)s
 
 -- name: body_starts
--- Of the messages of one page the start of each body.
+-- The start of each body on one page.
 select Id as id, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut, substring(Body, 1, %(most)s) as part
 from {table} with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(seqs)s))
 
@@ -90,7 +90,7 @@ select cast(case when exists (
 from ({numbers}) as step where step.i < {steps} order by step.i
 
 -- name: headers_at
--- Of one row, to read when it was sent; larger ones than anybody sane writes are left alone.
+-- Headers of one row, to read when it was sent. Those of 2 MiB or more are skipped: no sane sender writes them.
 select cast(cast(Headers as nvarchar(max)) as varbinary(max)) as headers_utf16
 from {table} with (readpast, readcommittedlock) where RowVersion = %(seq)s and datalength(Headers) < 2097152
 
@@ -103,7 +103,7 @@ from (
 where datalength(head.Headers) < 131072 and head.Headers like N'%%"NServiceBus.TimeToBeReceived"%%'
 
 -- name: delayed_columns
--- Of every delayed message shown. It has no id: what stands for one is its RowVersion.
+-- Of every delayed message shown. It has no id: its RowVersion serves as one.
 RowVersion as id_number, concat(convert(varchar(23), Due, 121), '+00') as due_text, todatetimeoffset(cast(Due as datetime2), 0) as due_at,
 cast(0 as bit) as is_in_flight,
 cast(cast(substring(Headers, 1, 65536) as nvarchar(max)) as varbinary(max)) as headers_text_utf16,
@@ -111,29 +111,29 @@ case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then da
 datalength(Body) as body_size
 
 -- name: delayed_upwards
--- Soonest first. Many may be due at one instant: RowVersion tells them apart, and the index on Due is still used.
+-- Soonest first. RowVersion separates messages due at one instant, and the index on Due is still used.
 select top (%(limit)s) {columns} from {table} with (readpast, readcommittedlock)
 where Due >= cast(%(due)s as datetime) and (Due > cast(%(due)s as datetime) or RowVersion > %(number)s)
 order by Due, RowVersion
 
 -- name: delayed_downwards
--- As delayed_upwards, from the other end.
+-- As delayed_upwards, descending.
 select top (%(limit)s) {columns} from {table} with (readpast, readcommittedlock)
 where Due <= cast(%(due)s as datetime) and (Due < cast(%(due)s as datetime) or RowVersion < %(number)s)
 order by Due desc, RowVersion desc
 
 -- name: delayed_message
--- All of a delayed message but its body.
+-- A delayed message without its body.
 select {columns} from {table} with (readpast, readcommittedlock) where RowVersion = %(number)s
 
 -- name: delayed_body_starts
--- As body_starts, of delayed messages by their numbers.
+-- As body_starts, for delayed messages by their numbers.
 select RowVersion as id_number, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut,
     substring(Body, 1, %(most)s) as part
 from {table} with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(row_numbers)s))
 
 -- name: due_spread
--- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
+-- Of the soonest messages, how many fall due in each interval from now; the first interval holds the overdue.
 select soonest.stretch as stretch, count(*) as messages
 from (
     select (
@@ -145,12 +145,12 @@ from (
 group by soonest.stretch
 
 -- name: due_and_headers
--- None: Due has no zone, so that no session's zone could be in it.
+-- Returns no rows: Due has no zone, so no session's zone can have shifted it.
 select todatetimeoffset(sysutcdatetime(), 0) as due, cast(null as varbinary(max)) as headers_utf16 where 1 = 0
 
 -- name: in_conversation
--- A conversation's id stands in the headers alone, which no index holds: those of the newest rows are read, but not of
--- whoever writes large ones. Which of them have it, and how many there were.
+-- Conversation ids are in the headers only, which no index covers: the headers of the newest rows are read, except
+-- large ones. Returns the matching rows, and how many were read.
 declare @seen table (seq bigint not null, has_it bit not null);
 insert into @seen (seq, has_it)
 select a.seq, case when {has_conversation} then 1 else 0 end
@@ -163,7 +163,7 @@ select (select mine.seq as value from @seen as mine where mine.has_it = 1 order 
 from @seen as seen
 
 -- name: delayed_in_conversation
--- As in_conversation, of those that are due soonest; by their numbers, which delayed_listed takes.
+-- As in_conversation, for those due soonest; returns their numbers, which delayed_listed takes.
 declare @seen table (seq bigint not null, due datetime not null, has_it bit not null);
 insert into @seen (seq, due, has_it)
 select a.seq, a.due, case when {has_conversation} then 1 else 0 end

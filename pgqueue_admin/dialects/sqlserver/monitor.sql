@@ -1,5 +1,5 @@
 -- name: tables
--- Candidates by their columns, in one look at the catalog. A security policy runs somebody's function at each look into its table.
+-- Candidates by their columns, in one catalog query. A security policy runs its owner's function on each read of its table.
 declare @family nvarchar(128) = %(family)s;
 select s.name as [schema], o.name as [table], cast(o.object_id as bigint) as oid,
     (
@@ -53,11 +53,11 @@ where o.is_ms_shipped = 0
 order by s.name, o.name
 
 -- name: calls
--- None: no look has code of anybody's planned. A computed column is not asked for, and of a policy the catalog's look tells.
+-- No rows: no query here runs foreign code. The computed column is not selected, and tables reports security policies.
 select cast(0 as bigint) as oid, N'' as name where 1 = 0
 
 -- name: holders
--- Who keeps a reader from a table, the one that has it first: only these modes do. Told to whoever may VIEW SERVER STATE.
+-- Which session blocks readers of a table, lock owners first: only these modes block. Needs VIEW SERVER STATE.
 select top (1) l.request_session_id as pid, cast(case when l.request_status = N'GRANT' then 1 else 0 end as bit) as granted,
     s.program_name as application_name, s.login_name as [user],
     todatetimeoffset(dateadd(second, datediff(second, getdate(), getutcdate()), cast(t.transaction_begin_time as datetime2)), 0) as since
@@ -70,7 +70,7 @@ where l.resource_type = N'OBJECT' and l.resource_database_id = db_id()
 order by case when l.request_status = N'GRANT' then 0 else 1 end, l.request_session_id
 
 -- name: sizes
--- By what is allocated to them, which whoever may read them may know.
+-- By allocated pages, which any login that may read the tables may see.
 select cast(p.object_id as bigint) as oid, sum(u.total_pages) * 8192 as size_bytes
 from sys.partitions p
 join sys.allocation_units u on u.container_id in (p.hobt_id, p.partition_id)
@@ -78,7 +78,7 @@ where p.object_id in (select cast(value as int) from openjson(%(oids)s))
 group by p.object_id
 
 -- name: evidence
--- What kind of messages lie here, by a header that only failed or audited ones carry; a few from the tail suffice.
+-- What kind of messages the table holds, by a header that only failed or audited ones carry; the newest few suffice.
 select count(*) as rows, coalesce(sum(newest.failed), 0) as failed, coalesce(sum(newest.audited), 0) as audited
 from (
     select top (5) case when Headers like N'%%"NServiceBus.FailedQ"%%' then 1 else 0 end as failed,
@@ -87,7 +87,7 @@ from (
 ) as newest
 
 -- name: depth
--- As the transport peeks: what is locked is read past, and not counted. Up to the cap; past it the share of probes that hit a row.
+-- As the transport peeks: locked rows are skipped, and not counted. Above the cap: the share of probes that hit a row.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime()), @began datetime2 = sysutcdatetime();
 declare @hits int = 0, @hits_expired int = 0, @reach int = {cap} + 1;
 declare @seen table (place int not null primary key, seq bigint not null, is_over bit not null);
@@ -124,22 +124,22 @@ select todatetimeoffset(@at, 0) as at, min(seen.seq) as head,
 from @seen as seen
 
 -- name: numbers
--- Part of others: from 0 to 255.
+-- Part of others: the numbers 0 to 255.
 select low.i + 16 * high.i as i
 from (values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15)) as low (i)
 cross join (values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15)) as high (i)
 
 -- name: sent
--- Part of depth: what the column's numbers reached. Of a table that nobody wrote to there is no last one.
+-- Part of depth: how far the identity has counted. It has no last value before the first insert.
 (select coalesce(cast(n.last_value as bigint), cast(n.seed_value as bigint) - {increment})
     from sys.identity_columns n where n.object_id = object_id(%(sequence_name)s))
 
 -- name: not_told
--- Part of depth where nothing numbers the rows.
+-- Part of depth, where the rows have no identity.
 cast(null as bigint)
 
 -- name: depth_unindexed
--- Without an index on RowVersion looking for head and tail would read all of it.
+-- Without an index on RowVersion, finding head and tail would read the whole table.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime());
 select todatetimeoffset(@at, 0) as at,
     case when count(*) <= {cap} then min(seen.RowVersion) end as head,
@@ -152,7 +152,7 @@ select todatetimeoffset(@at, 0) as at,
 from (select top ({cap} + 1) RowVersion, Expires from {table} with (readpast, readcommittedlock)) as seen
 
 -- name: delayed
--- Due is UTC without a zone, so that no session's zone is to be taken off. Past the cap: as many as the catalog says.
+-- Due is UTC without a zone, so no session's zone is subtracted. Above the cap: the catalog's row count.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime());
 select todatetimeoffset(@at, 0) as at, count(*) as rows, coalesce(sum(case when seen.Due <= @at then 1 else 0 end), 0) as overdue,
     todatetimeoffset(cast(min(seen.Due) as datetime2), 0) as next_due,
@@ -160,14 +160,14 @@ select todatetimeoffset(@at, 0) as at, count(*) as rows, coalesce(sum(case when 
 from (select top ({cap} + 1) Due from {table} with (readpast, readcommittedlock) order by Due) as seen
 
 -- name: heap_bytes
--- Part of delayed: how many rows the catalog has, those in somebody's hands included.
+-- Part of delayed: the catalog's row count, which includes locked rows.
 (select sum(p.rows) from sys.partitions p where p.object_id = cast(%(oid)s as int) and p.index_id in (0, 1))
 
 -- name: patience
--- For a session that asks the same of many tables each second: a locked one holds up no other.
+-- For a session that polls many tables each second: a locked table must not delay the others.
 set lock_timeout 200;
 select 200 as lock_timeout
 
 -- name: server_time
--- One clock judges expiry, age and due: the server's.
+-- Expiry, age and due times are judged by one clock: the server's.
 select todatetimeoffset(sysutcdatetime(), 0) as now

@@ -1,5 +1,5 @@
 -- name: targets
--- Of each asked address what a retry into it meets, by the catalog alone. A trigger there runs with the rights of whoever inserts.
+-- What a retry into each address would meet, by the catalog alone. A trigger runs with the rights of the inserting user.
 select asked.[schema] as [schema], asked.[table] as [table], user_name() as role,
     (
         select c.name as name, t.name as type, t.is_user_defined as is_user_defined

@@ -1,5 +1,5 @@
 -- name: create
--- The original's, a heap, and when each record was written. Ids are compared as they are: two that differ by case are two.
+-- The original's table, a heap, and CreatedAt, when a record was written. Ids that differ by case are two.
 create table {table} (
     MessageId nvarchar(200) collate Latin1_General_BIN2 not null,
     Dispatched bit not null default 0,
@@ -11,15 +11,15 @@ create table {table} (
 )
 
 -- name: add_key
--- One record of a message.
+-- One record per message.
 alter table {table} add primary key nonclustered (MessageId)
 
 -- name: create_index
--- Of the records that are looked for by it alone. Index names are the table's own there.
+-- Filtered to the records that it finds. Index names are per table in SQL Server.
 create index {index} on {table} ({column}) where Dispatched = {dispatched}
 
 -- name: indexes
--- Which columns lead an index.
+-- The leading columns of the table's indexes.
 select distinct c.name as name
 from {catalog}sys.indexes i
 join {catalog}sys.index_columns k on k.object_id = i.object_id and k.index_id = i.index_id and k.key_ordinal = 1
@@ -27,13 +27,13 @@ join {catalog}sys.columns c on c.object_id = k.object_id and c.column_id = k.col
 where i.object_id = object_id(%(table)s) and i.is_disabled = 0
 
 -- name: without_snapshots
--- Of the session's database and the outbox's: where a snapshot transaction may not read. Also while it is being switched.
+-- Which of the session's and the outbox's databases refuse snapshot reads; also while that is being switched.
 select d.name as name from sys.databases d
 where d.name in (db_name(), %(catalog)s) and d.snapshot_isolation_state <> 1
 order by d.name
 
 -- name: columns
--- What the table has, and which column alone is a unique key.
+-- The table's columns, and whether each alone is a unique key.
 select c.name as name,
     concat(t.name, case
         when t.name = N'nvarchar' and c.max_length = -1 then N'(max)'
@@ -52,32 +52,32 @@ join {catalog}sys.types t on t.user_type_id = c.user_type_id
 where c.object_id = object_id(%(table)s)
 
 -- name: find
--- Asked first of each message, one letter longer than the key: it would be cut. Where the key holds two ids for one only the same
--- bytes were handled.
+-- The first query for each message. The cast is one letter longer than the key, so that no longer id is cut to match.
+-- The bytes decide where the key takes two ids for one.
 select MessageId as id, Dispatched as dispatched, Operations as operations
 from {table}
 where MessageId = cast(%(id)s as nvarchar(201))
   and cast(MessageId as varbinary(402)) = cast(cast(%(id)s as nvarchar(201)) as varbinary(402))
 
 -- name: store
--- Who inserts the same waits for the one before him, for a while; how long others are waited for is as before at the statement's end.
+-- Waits a while for an uncommitted insert of the same id. The lock timeout reverts at the statement's end.
 set lock_timeout {wait};
 insert into {table} (MessageId, Operations, PersistenceVersion) values (%(id)s, %(operations)s, %(version)s)
 
 -- name: complete
--- Pessimistic: the record is there already, and nobody else can have it.
+-- Pessimistic: the record exists already, and no other session can have it.
 update {table} set Operations = %(operations)s where MessageId = cast(%(id)s as nvarchar(201))
 
 -- name: mark
--- Once: where the relay marked it meanwhile, what is sent in this transaction is not sent.
+-- Once: if the relay has marked the record meanwhile, it fails, and what this transaction sends is not sent.
 update {table} set Dispatched = 1, DispatchedAt = getutcdate(), Operations = N'[]'
 where MessageId = cast(%(id)s as nvarchar(201)) and Dispatched = 0;
 if @@rowcount = 0
     throw 51001, N'the record was marked as dispatched already', 1
 
 -- name: work
--- One look a minute, by both indexes, past records that somebody is writing. The lock is the session's: a leader that is killed
--- leads no more.
+-- One check a minute, by both indexes, without records that are being written. The lock belongs to the session: a
+-- killed leader loses it.
 declare @leads int = 0;
 if applock_mode(N'public', cast(%(resource)s as nvarchar(255)), N'Session') <> N'Exclusive'
     exec @leads = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0;
@@ -91,25 +91,25 @@ select case when @leads >= 0 then 1 else 0 end as leads,
     ) then 1 else 0 end as to_relay
 
 -- name: is_over
--- By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+-- By CreatedAt, in tables of ours. A time in the future is a wrong clock's: the record would wait for it.
 CreatedAt not between dateadd(day, -%(grace_days)s,
     dateadd(microsecond, -%(grace_rest)s, dateadd(second, -%(grace)s, sysutcdatetime())))
   and dateadd(day, %(grace_days)s,
     dateadd(microsecond, %(grace_rest)s, dateadd(second, %(grace)s, sysutcdatetime())))
 
 -- name: is_undated
--- The original's table does not say when a record was written: whoever asks remembers when he saw it first.
+-- The original's table has no creation time: the caller remembers when it first saw a record.
 %(grace)s is not null
 
 -- name: purge
--- As the original's own clean-up; what another cleaner has locked he deletes.
+-- As the original's own clean-up, without what another cleaner has locked.
 delete top ({most}) from {table} with (rowlock, readpast)
 where Dispatched = 1 and DispatchedAt < dateadd(day, -%(keep_days)s, dateadd(second, -%(keep)s, getutcdate()))
 option (maxdop 1)
 
 -- name: pending
--- What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us. As JSON: a
--- statement takes no more than 2,100 parameters.
+-- Records that a crash left between commit and dispatch. A worker about to dispatch one has it locked, or waits for us.
+-- Ids come as JSON: a statement takes no more than 2,100 parameters.
 select top ({most}) MessageId as id, Dispatched as dispatched, Operations as operations
 from {table} with (updlock, readpast, rowlock)
 where Dispatched = 0 and {is_over}

@@ -1,12 +1,12 @@
 -- name: create
--- Safe to run twice, and on a table that the original's script made.
+-- Safe to run twice, and on a table that the original's script created.
 set quoted_identifier on;
 if object_id({table_text}, N'U') is null
     {outbox:create};
 {part:indexes};
 
 -- name: indexes
--- By column, whatever it is called. Index names are the table's own there.
+-- Found by column, whatever the index is called. Index names are per table in SQL Server.
 if not exists (
     select 1 from sys.indexes i
     join sys.index_columns c on c.object_id = i.object_id and c.index_id = i.index_id and c.key_ordinal = 1
@@ -21,15 +21,15 @@ if not exists (
     {part:index_dispatched}
 
 -- name: index_dispatched_at
--- Of dispatched records alone, as the original's: those are cleaned up.
+-- Dispatched records only, as the original's: clean-up looks for them.
 create index Index_DispatchedAt on {table} (DispatchedAt) where Dispatched = 1
 
 -- name: index_dispatched
--- Of undispatched records alone: the relay looks for them each minute.
+-- Undispatched records only: the relay looks for them each minute.
 create index Index_Dispatched on {table} (Dispatched) where Dispatched = 0
 
 -- name: migrate
--- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
+-- Adds what the original's table lacks. Gives up if another session holds the table for more than five seconds.
 set quoted_identifier on;
 set lock_timeout 5000;
 if col_length({table_text}, N'CreatedAt') is null
@@ -37,11 +37,11 @@ if col_length({table_text}, N'CreatedAt') is null
 {part:indexes};
 
 -- name: created_at
--- Records that are there already count from now on.
+-- Existing records get the time of the migration.
 alter table {table} add CreatedAt datetime2 null default sysutcdatetime() with values
 
 -- name: cleanup
--- By a job of SQL Server Agent, each minute, in the database that this is run in. Run again it replaces the job.
+-- A job of SQL Server Agent, each minute, in the database where this runs. Running it again replaces the job.
 set xact_abort on;
 declare @database sysname = db_name();
 declare @job nvarchar(400) = concat(N'Outbox clean-up ', @database, N' ', {table_text});
@@ -61,7 +61,7 @@ exec msdb.dbo.sp_add_jobserver @job_name = @job;
 commit;
 
 -- name: batches
--- Until one is short. A table with a filtered index takes no delete where quoted identifiers are off, as in Agent's steps.
+-- Until a batch is short. A table with a filtered index refuses deletes while quoted identifiers are off, as in Agent's steps.
 set quoted_identifier on;
 declare @deleted int = 4000;
 while @deleted = 4000
@@ -71,7 +71,7 @@ begin
 end
 
 -- name: purge
--- Fewer rows than what makes the server lock the whole table; what somebody has locked is left for the next time.
+-- Fewer rows than make the server lock the whole table; locked rows are left for the next run.
 delete top (4000) from {table} with (rowlock, readpast)
 where Dispatched = 1 and DispatchedAt < dateadd(day, -{keep_days}, getutcdate())
 option (maxdop 1)

@@ -1,5 +1,5 @@
 -- name: create
--- As the transport documents it: Recoverable is always 1, CorrelationId and ReplyToAddress stay empty. No key: an id may come twice.
+-- As the transport documents it: Recoverable is always 1, CorrelationId and ReplyToAddress stay empty. No key: ids may repeat.
 create table {table} (
     Id uniqueidentifier not null,
     CorrelationId varchar(255) null,
@@ -12,11 +12,11 @@ create table {table} (
 )
 
 -- name: index_rowversion
--- Rows lie in the order in which they are received.
+-- Stores rows in the order in which they are received.
 create clustered index Index_RowVersion on {table} (RowVersion)
 
 -- name: index_expires
--- A purge of what is over reads nothing else.
+-- A purge of expired messages reads nothing else.
 create nonclustered index Index_Expires on {table} (Expires) include (Id, RowVersion)
 
 -- name: lock
@@ -26,7 +26,7 @@ exec @granted = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclus
 select @granted as granted
 
 -- name: columns
--- What a table has, and which column leads an index of all its rows, or of those where it is not null.
+-- The table's columns, and whether each leads an index of all rows, or of those where it is not null.
 select c.name as name, t.name as type, c.max_length as length, c.is_identity as is_identity, c.is_nullable as is_nullable,
     case when exists (
         select 1 from {catalog}sys.indexes i
@@ -40,8 +40,8 @@ where c.object_id = object_id(%(table)s)
 order by c.column_id
 
 -- name: triggers
--- Of those that are enabled: a delete that says what it took is refused where one is of deletes (334), and where any is there, what
--- comes due is not moved in (331).
+-- Enabled triggers. A delete with an output clause is refused where one is on delete (334); with any trigger, due
+-- messages cannot be moved into the table (331).
 select r.name as name, max(case when e.type_desc = N'DELETE' then 1 else 0 end) as is_of_deletes
 from {catalog}sys.triggers r
 join {catalog}sys.trigger_events e on e.object_id = r.object_id
@@ -50,25 +50,25 @@ group by r.name
 order by r.name
 
 -- name: has_recoverable
--- Asked before the first send. Whoever may send may see that.
+-- Queried before the first send. A login that may send may see the column.
 select case when col_length(%(table)s, N'Recoverable') is null then 0 else 1 end as is_there
 
 -- name: send
--- The server's clock decides when it expires; in days and the rest of a day, since dateadd takes no more milliseconds.
+-- The server's clock sets the expiry. Days are added apart from the rest: dateadd takes no more milliseconds.
 insert into {table} (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
 select coalesce(cast(%(id)s as uniqueidentifier), newid()), null, null, 1,
     dateadd(millisecond, cast(%(ttbr_ms)s as bigint) %% 86400000, dateadd(day, cast(%(ttbr_ms)s as bigint) / 86400000, getutcdate())),
     %(headers)s, %(body)s
 
 -- name: send_without_recoverable
--- As send, where that column was dropped.
+-- As send, where the Recoverable column was dropped.
 insert into {table} (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
 select coalesce(cast(%(id)s as uniqueidentifier), newid()), null, null,
     dateadd(millisecond, cast(%(ttbr_ms)s as bigint) %% 86400000, dateadd(day, cast(%(ttbr_ms)s as bigint) / 86400000, getutcdate())),
     %(headers)s, %(body)s
 
 -- name: send_many
--- One statement; RowVersion is drawn in the order that is asked for, so it follows the order of the batch.
+-- One statement. RowVersion is assigned in the order asked for, so it follows the order of the batch.
 insert into {table} (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
 select newid(), null, null, 1,
     dateadd(millisecond, ttbr_ms %% 86400000, dateadd(day, ttbr_ms / 86400000, getutcdate())), headers, body
@@ -76,7 +76,7 @@ from (values {rows}) as message (place, ttbr_ms, headers, body)
 order by place
 
 -- name: send_many_without_recoverable
--- As send_many, where that column was dropped.
+-- As send_many, where the Recoverable column was dropped.
 insert into {table} (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
 select newid(), null, null,
     dateadd(millisecond, ttbr_ms %% 86400000, dateadd(day, ttbr_ms / 86400000, getutcdate())), headers, body
@@ -84,11 +84,11 @@ from (values {rows}) as message (place, ttbr_ms, headers, body)
 order by place
 
 -- name: row
--- One of send_many.
+-- One row of send_many.
 ({place}, cast(%(ttbr_ms_{place})s as bigint), %(headers_{place})s, %(body_{place})s)
 
 -- name: receive
--- The lowest RowVersion that nobody has, from low on, is found and deleted in one statement. Expired is judged at this statement.
+-- Finds and deletes the lowest unlocked RowVersions, from low on, in one statement. Expiry is judged at this statement.
 with message as (
     select top ({most}) Id, CorrelationId, ReplyToAddress, Expires, Headers, Body, RowVersion
     from {table} with (updlock, readpast, rowlock)
@@ -101,14 +101,14 @@ output lower(convert(char(36), deleted.Id)) as id, deleted.RowVersion as seq,
     deleted.CorrelationId as correlation_id, deleted.ReplyToAddress as reply_to
 
 -- name: peek_count
--- Counted, as documented, but not beyond what anybody would start receives for: counting a long queue times out.
+-- Counted, as documented, but up to the number of receives that a worker may start: counting a long queue times out.
 select count(*) as pending, min(RowVersion) as head
 from (
     select top ({most}) RowVersion from {table} with (readpast, readcommittedlock) order by RowVersion
 ) as waiting
 
 -- name: peek_range
--- Highest minus lowest RowVersion that nobody has, plus one, by two looks into the index however many rows there are.
+-- Highest minus lowest unlocked RowVersion, plus one: two index lookups, however many rows there are.
 select (
         select top (1) RowVersion from {table} with (readpast, readcommittedlock) order by RowVersion desc
     ) - head.RowVersion + 1 as pending, head.RowVersion as head
@@ -117,9 +117,9 @@ from (
 ) as head
 
 -- name: purge
--- A batch, small enough that the server does not lock the whole table; what somebody has in hand is left to him.
+-- A batch small enough that the server does not lock the whole table; locked rows are left to their owners.
 delete top ({most}) from {table} with (rowlock, readpast)
 
 -- name: purge_expired
--- As purge, for what is over; the comparison is the one that receive makes.
+-- As purge, for expired messages; the comparison is that of receive.
 delete top ({most}) from {table} with (rowlock, readpast) where Expires <= getutcdate()

@@ -1,21 +1,21 @@
 -- name: add_body_column
--- The body as text of two bytes a letter: what is UTF-8 reads as other letters (BodyString).
+-- The body as UTF-16 text: a UTF-8 body reads as other letters (BodyString).
 alter table {table} add BodyString as cast(Body as nvarchar(max))
 
 -- name: add_id
--- Rows that are there get one each.
+-- Existing rows get one each.
 alter table {table} add Id uniqueidentifier not null default newid()
 
 -- name: add_correlationid
--- Read where an old sender left it; never written.
+-- Read where an old sender wrote it; never written.
 alter table {table} add CorrelationId varchar(255) null
 
 -- name: add_replytoaddress
--- As the other.
+-- As CorrelationId.
 alter table {table} add ReplyToAddress varchar(255) null
 
 -- name: add_expires
--- What is there never expires.
+-- Existing rows never expire.
 alter table {table} add Expires datetime null
 
 -- name: retype_expires
@@ -23,15 +23,15 @@ alter table {table} add Expires datetime null
 alter table {table} alter column Expires datetime null
 
 -- name: add_headers
--- Rows that are there have none, and will be exhausted.
+-- Existing rows have none, and will be exhausted.
 alter table {table} add Headers nvarchar(max) not null default N'{}'
 
 -- name: retype_headers
--- In a varchar each letter beyond the code page becomes a question mark.
+-- In a varchar, each letter outside the code page becomes a question mark.
 alter table {table} alter column Headers nvarchar(max) not null
 
 -- name: add_body
--- Rows that are there have none, and will be exhausted.
+-- Existing rows have none, and will be exhausted.
 alter table {table} add Body varbinary(max) null
 
 -- name: retype_body
@@ -39,16 +39,16 @@ alter table {table} add Body varbinary(max) null
 alter table {table} alter column Body varbinary(max) null
 
 -- name: add_rowversion
--- In the order in which the rows lie there.
+-- In the order in which the rows are stored.
 alter table {table} add RowVersion bigint identity(1,1) not null
 
 -- name: replace_rowversion
--- Numbers that nobody gives: another column takes the place of this one, in the order in which the rows lie there.
+-- Nothing assigns the numbers: a new column replaces this one, in the order in which the rows are stored.
 alter table {table} drop column RowVersion;
 alter table {table} add RowVersion bigint identity(1,1) not null
 
 -- name: retype_id
--- What is no uniqueidentifier cannot become one.
+-- Fails where a value is no uniqueidentifier.
 alter table {table} alter column Id uniqueidentifier not null
 
 -- name: retype_due
@@ -56,15 +56,15 @@ alter table {table} alter column Id uniqueidentifier not null
 alter table {table} alter column Due datetime not null
 
 -- name: add_due
--- What is there is due now.
+-- Existing rows are due now.
 alter table {table} add Due datetime not null default getutcdate()
 
 -- name: one_per_topic
--- An endpoint that moves replaces its address, and subscribes nowhere twice.
+-- An endpoint that moves replaces its address, and has one row per topic.
 alter table {table} add primary key clustered (Endpoint, Topic)
 
 -- name: indexes
--- What stands in the way of changing a column: the indexes and keys that hold it or ask for it, and how they are made again.
+-- What blocks the change of a column: indexes and keys that contain it or filter by it, and how to recreate them.
 select i.name as name, i.type as type, i.is_unique as is_unique, i.is_primary_key as is_primary_key,
     i.is_unique_constraint as is_unique_constraint, i.filter_definition as filter, c.name as [column],
     k.is_descending_key as is_descending, k.is_included_column as is_included
@@ -75,14 +75,14 @@ where i.object_id = object_id(%(table)s) and i.type in (1, 2)
 order by i.index_id, k.key_ordinal, k.index_column_id
 
 -- name: defaults
--- Likewise defaults, which a column keeps from being changed or dropped.
+-- Likewise defaults, which block changing or dropping their column.
 select d.name as name, c.name as [column], d.definition as definition
 from {catalog}sys.default_constraints d
 join {catalog}sys.columns c on c.object_id = d.parent_object_id and c.column_id = d.parent_column_id
 where d.parent_object_id = object_id(%(table)s)
 
 -- name: drop_index
--- It holds a column that is to be another.
+-- It contains a column that will be changed.
 drop index {index} on {table}
 
 -- name: drop_constraint
@@ -94,7 +94,7 @@ alter table {table} drop constraint {name}
 alter table {table} drop column BodyString
 
 -- name: create_index
--- As it was, once the column is what it should be.
+-- As it was, once the column is changed.
 create {kind} index {index} on {table} ({keys}){rest}
 
 -- name: add_key
@@ -106,9 +106,9 @@ alter table {table} add constraint {name} {key} ({keys})
 alter table {table} add constraint {name} default {definition} for {column}
 
 -- name: disable_trigger
--- It stays there, and whoever made it may find another way.
+-- It is kept: its author may find another way.
 disable trigger {name} on {table}
 
 -- name: index_rowversion_aside
--- Where rows lie in the order of another index: a table has one clustered index.
+-- Where another index orders the rows: a table has one clustered index.
 create nonclustered index Index_RowVersion on {table} (RowVersion)

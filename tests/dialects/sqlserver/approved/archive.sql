@@ -1,4 +1,4 @@
--- has_conversation: Part of those that look into queues: letter by letter. What else has the id in it, whoever reads the headers leaves out.
+-- has_conversation: Part of queries on queues; compares letter by letter. The reader of the headers drops ids that stand elsewhere in them.
 charindex(cast(%(name)s as nvarchar(200)) collate Latin1_General_BIN2, a.headers collate Latin1_General_BIN2) > 0
     and exists (
         select 1 from openjson(%(values)s) as spelling

@@ -1,4 +1,4 @@
--- columns: Of every message shown: one that nobody has in hand, since others are read past. Text as bytes: a half of a letter breaks no page.
+-- columns: Of every message shown; locked rows are skipped, so none is in flight. Text as bytes: half a letter breaks no page.
 Id as id, RowVersion as seq, convert(varchar(23), Expires, 121) as expires_text,
 todatetimeoffset(cast(Expires as datetime2), 0) as expires_at,
 cast(case when Expires <= coalesce(cast(%(now)s as datetime2), sysutcdatetime()) then 1 else 0 end as bit) as is_expired,
@@ -17,7 +17,7 @@ case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then da
 datalength(Body) as body_size from [dbo].[Sales] with (readpast, readcommittedlock)
 where RowVersion > %(after)s order by RowVersion
 
--- downwards: As upwards, from the other end; inclusive, or a bigint's last number could not be asked for.
+-- downwards: As upwards, descending. Inclusive: otherwise the largest bigint could not be reached.
 select top (%(limit)s) Id as id, RowVersion as seq, convert(varchar(23), Expires, 121) as expires_text,
 todatetimeoffset(cast(Expires as datetime2), 0) as expires_at,
 cast(case when Expires <= coalesce(cast(%(now)s as datetime2), sysutcdatetime()) then 1 else 0 end as bit) as is_expired,
@@ -27,7 +27,7 @@ case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then da
 datalength(Body) as body_size from [dbo].[Sales] with (readpast, readcommittedlock)
 where RowVersion <= %(last)s order by RowVersion desc
 
--- upwards_tied: As upwards, where nothing keeps a RowVersion from being there twice: the id tells them apart.
+-- upwards_tied: As upwards, where RowVersion may repeat: Id separates equal ones.
 select top (%(limit)s) Id as id, RowVersion as seq, convert(varchar(23), Expires, 121) as expires_text,
 todatetimeoffset(cast(Expires as datetime2), 0) as expires_at,
 cast(case when Expires <= coalesce(cast(%(now)s as datetime2), sysutcdatetime()) then 1 else 0 end as bit) as is_expired,
@@ -38,7 +38,7 @@ datalength(Body) as body_size from [dbo].[Sales] with (readpast, readcommittedlo
 where RowVersion > %(after)s or (RowVersion = %(after)s and Id > cast(%(id)s as uniqueidentifier))
 order by RowVersion, Id
 
--- downwards_tied: As upwards_tied, from the other end.
+-- downwards_tied: As upwards_tied, descending.
 select top (%(limit)s) Id as id, RowVersion as seq, convert(varchar(23), Expires, 121) as expires_text,
 todatetimeoffset(cast(Expires as datetime2), 0) as expires_at,
 cast(case when Expires <= coalesce(cast(%(now)s as datetime2), sysutcdatetime()) then 1 else 0 end as bit) as is_expired,
@@ -49,7 +49,7 @@ datalength(Body) as body_size from [dbo].[Sales] with (readpast, readcommittedlo
 where RowVersion < %(last)s or (RowVersion = %(last)s and Id < cast(%(id)s as uniqueidentifier))
 order by RowVersion desc, Id desc
 
--- expired: A bounded stretch is looked through, and how far is said.
+-- expired: Reads a bounded stretch, and returns how far it read.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime());
 declare @seen table (place int not null primary key, seq bigint not null, is_over bit not null);
 insert into @seen (place, seq, is_over)
@@ -72,7 +72,7 @@ case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then da
 datalength(Body) as body_size from [dbo].[Sales] with (readpast, readcommittedlock)
 where RowVersion in (select cast(value as bigint) from openjson(%(seqs)s)) order by RowVersion
 
--- message: All of a message but its body. No index has the id: all of the table may be read for it, by one processor.
+-- message: A message without its body. No index has the id: the whole table may be read for it, by one processor.
 select Id as id, RowVersion as seq, convert(varchar(23), Expires, 121) as expires_text,
 todatetimeoffset(cast(Expires as datetime2), 0) as expires_at,
 cast(case when Expires <= coalesce(cast(%(now)s as datetime2), sysutcdatetime()) then 1 else 0 end as bit) as is_expired,
@@ -90,16 +90,16 @@ select cast(case when exists (
 select substring(Body, %(offset)s + 1, %(length)s) as part, datalength(Body) as size
 from [dbo].[Sales] with (readpast, readcommittedlock) where Id = cast(%(id)s as uniqueidentifier) option (maxdop 1)
 
--- body_at: As body, of a message whose RowVersion is known: an index has that.
+-- body_at: As body, for a known RowVersion, which an index has.
 select substring(Body, %(offset)s + 1, %(length)s) as part, datalength(Body) as size
 from [dbo].[Sales] with (readpast, readcommittedlock)
 where RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier) option (maxdop 1)
 
--- numbered_body: As body, where a message has no id.
+-- numbered_body: As body, for a message without an id.
 select substring(Body, %(offset)s + 1, %(length)s) as part, datalength(Body) as size
 from [dbo].[Sales.Delayed] with (readpast, readcommittedlock) where RowVersion = %(number)s
 
--- body_starts: Of the messages of one page the start of each body.
+-- body_starts: The start of each body on one page.
 select Id as id, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut, substring(Body, 1, %(most)s) as part
 from [dbo].[Sales] with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(seqs)s))
 
@@ -113,7 +113,7 @@ from (select low.i + 16 * high.i as i
 from (values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15)) as low (i)
 cross join (values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15)) as high (i)) as step where step.i < 96 order by step.i
 
--- headers_at: Of one row, to read when it was sent; larger ones than anybody sane writes are left alone.
+-- headers_at: Headers of one row, to read when it was sent. Those of 2 MiB or more are skipped: no sane sender writes them.
 select cast(cast(Headers as nvarchar(max)) as varbinary(max)) as headers_utf16
 from [dbo].[Sales] with (readpast, readcommittedlock) where RowVersion = %(seq)s and datalength(Headers) < 2097152
 
@@ -124,14 +124,14 @@ from (
 ) as head
 where datalength(head.Headers) < 131072 and head.Headers like N'%%"NServiceBus.TimeToBeReceived"%%'
 
--- delayed_columns: Of every delayed message shown. It has no id: what stands for one is its RowVersion.
+-- delayed_columns: Of every delayed message shown. It has no id: its RowVersion serves as one.
 RowVersion as id_number, concat(convert(varchar(23), Due, 121), '+00') as due_text, todatetimeoffset(cast(Due as datetime2), 0) as due_at,
 cast(0 as bit) as is_in_flight,
 cast(cast(substring(Headers, 1, 65536) as nvarchar(max)) as varbinary(max)) as headers_text_utf16,
 case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then datalength(Headers) end as headers_beyond,
 datalength(Body) as body_size
 
--- delayed_upwards: Soonest first. Many may be due at one instant: RowVersion tells them apart, and the index on Due is still used.
+-- delayed_upwards: Soonest first. RowVersion separates messages due at one instant, and the index on Due is still used.
 select top (%(limit)s) RowVersion as id_number, concat(convert(varchar(23), Due, 121), '+00') as due_text, todatetimeoffset(cast(Due as datetime2), 0) as due_at,
 cast(0 as bit) as is_in_flight,
 cast(cast(substring(Headers, 1, 65536) as nvarchar(max)) as varbinary(max)) as headers_text_utf16,
@@ -140,7 +140,7 @@ datalength(Body) as body_size from [dbo].[Sales.Delayed] with (readpast, readcom
 where Due >= cast(%(due)s as datetime) and (Due > cast(%(due)s as datetime) or RowVersion > %(number)s)
 order by Due, RowVersion
 
--- delayed_downwards: As delayed_upwards, from the other end.
+-- delayed_downwards: As delayed_upwards, descending.
 select top (%(limit)s) RowVersion as id_number, concat(convert(varchar(23), Due, 121), '+00') as due_text, todatetimeoffset(cast(Due as datetime2), 0) as due_at,
 cast(0 as bit) as is_in_flight,
 cast(cast(substring(Headers, 1, 65536) as nvarchar(max)) as varbinary(max)) as headers_text_utf16,
@@ -149,19 +149,19 @@ datalength(Body) as body_size from [dbo].[Sales.Delayed] with (readpast, readcom
 where Due <= cast(%(due)s as datetime) and (Due < cast(%(due)s as datetime) or RowVersion < %(number)s)
 order by Due desc, RowVersion desc
 
--- delayed_message: All of a delayed message but its body.
+-- delayed_message: A delayed message without its body.
 select RowVersion as id_number, concat(convert(varchar(23), Due, 121), '+00') as due_text, todatetimeoffset(cast(Due as datetime2), 0) as due_at,
 cast(0 as bit) as is_in_flight,
 cast(cast(substring(Headers, 1, 65536) as nvarchar(max)) as varbinary(max)) as headers_text_utf16,
 case when datalength(Headers) > datalength(substring(Headers, 1, 65536)) then datalength(Headers) end as headers_beyond,
 datalength(Body) as body_size from [dbo].[Sales.Delayed] with (readpast, readcommittedlock) where RowVersion = %(number)s
 
--- delayed_body_starts: As body_starts, of delayed messages by their numbers.
+-- delayed_body_starts: As body_starts, for delayed messages by their numbers.
 select RowVersion as id_number, cast(case when datalength(Body) > %(most)s then 1 else 0 end as bit) as is_cut,
     substring(Body, 1, %(most)s) as part
 from [dbo].[Sales.Delayed] with (readpast, readcommittedlock) where RowVersion in (select cast(value as bigint) from openjson(%(row_numbers)s))
 
--- due_spread: How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
+-- due_spread: Of the soonest messages, how many fall due in each interval from now; the first interval holds the overdue.
 select soonest.stretch as stretch, count(*) as messages
 from (
     select (
@@ -172,11 +172,11 @@ from (
 ) as soonest
 group by soonest.stretch
 
--- due_and_headers: None: Due has no zone, so that no session's zone could be in it.
+-- due_and_headers: Returns no rows: Due has no zone, so no session's zone can have shifted it.
 select todatetimeoffset(sysutcdatetime(), 0) as due, cast(null as varbinary(max)) as headers_utf16 where 1 = 0
 
--- in_conversation: A conversation's id stands in the headers alone, which no index holds: those of the newest rows are read, but not of
--- whoever writes large ones. Which of them have it, and how many there were.
+-- in_conversation: Conversation ids are in the headers only, which no index covers: the headers of the newest rows are read, except
+-- large ones. Returns the matching rows, and how many were read.
 declare @seen table (seq bigint not null, has_it bit not null);
 insert into @seen (seq, has_it)
 select a.seq, case when charindex(cast(%(name)s as nvarchar(200)) collate Latin1_General_BIN2, a.headers collate Latin1_General_BIN2) > 0
@@ -193,7 +193,7 @@ select (select mine.seq as value from @seen as mine where mine.has_it = 1 order 
     count(*) as looked_at
 from @seen as seen
 
--- delayed_in_conversation: As in_conversation, of those that are due soonest; by their numbers, which delayed_listed takes.
+-- delayed_in_conversation: As in_conversation, for those due soonest; returns their numbers, which delayed_listed takes.
 declare @seen table (seq bigint not null, due datetime not null, has_it bit not null);
 insert into @seen (seq, due, has_it)
 select a.seq, a.due, case when charindex(cast(%(name)s as nvarchar(200)) collate Latin1_General_BIN2, a.headers collate Latin1_General_BIN2) > 0

@@ -1,4 +1,4 @@
--- tables: Candidates by their columns, in one look at the catalog. A security policy runs somebody's function at each look into its table.
+-- tables: Candidates by their columns, in one catalog query. A security policy runs its owner's function on each read of its table.
 declare @family nvarchar(128) = %(family)s;
 select s.name as [schema], o.name as [table], cast(o.object_id as bigint) as oid,
     (
@@ -51,10 +51,10 @@ where o.is_ms_shipped = 0
   )
 order by s.name, o.name
 
--- calls: None: no look has code of anybody's planned. A computed column is not asked for, and of a policy the catalog's look tells.
+-- calls: No rows: no query here runs foreign code. The computed column is not selected, and tables reports security policies.
 select cast(0 as bigint) as oid, N'' as name where 1 = 0
 
--- holders: Who keeps a reader from a table, the one that has it first: only these modes do. Told to whoever may VIEW SERVER STATE.
+-- holders: Which session blocks readers of a table, lock owners first: only these modes block. Needs VIEW SERVER STATE.
 select top (1) l.request_session_id as pid, cast(case when l.request_status = N'GRANT' then 1 else 0 end as bit) as granted,
     s.program_name as application_name, s.login_name as [user],
     todatetimeoffset(dateadd(second, datediff(second, getdate(), getutcdate()), cast(t.transaction_begin_time as datetime2)), 0) as since
@@ -66,14 +66,14 @@ where l.resource_type = N'OBJECT' and l.resource_database_id = db_id()
   and l.request_mode in (N'X', N'Sch-M', N'BU')
 order by case when l.request_status = N'GRANT' then 0 else 1 end, l.request_session_id
 
--- sizes: By what is allocated to them, which whoever may read them may know.
+-- sizes: By allocated pages, which any login that may read the tables may see.
 select cast(p.object_id as bigint) as oid, sum(u.total_pages) * 8192 as size_bytes
 from sys.partitions p
 join sys.allocation_units u on u.container_id in (p.hobt_id, p.partition_id)
 where p.object_id in (select cast(value as int) from openjson(%(oids)s))
 group by p.object_id
 
--- evidence: What kind of messages lie here, by a header that only failed or audited ones carry; a few from the tail suffice.
+-- evidence: What kind of messages the table holds, by a header that only failed or audited ones carry; the newest few suffice.
 select count(*) as rows, coalesce(sum(newest.failed), 0) as failed, coalesce(sum(newest.audited), 0) as audited
 from (
     select top (5) case when Headers like N'%%"NServiceBus.FailedQ"%%' then 1 else 0 end as failed,
@@ -81,7 +81,7 @@ from (
     from [dbo].[Sales] with (readpast, readcommittedlock) order by RowVersion desc
 ) as newest
 
--- depth: As the transport peeks: what is locked is read past, and not counted. Up to the cap; past it the share of probes that hit a row.
+-- depth: As the transport peeks: locked rows are skipped, and not counted. Above the cap: the share of probes that hit a row.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime()), @began datetime2 = sysutcdatetime();
 declare @hits int = 0, @hits_expired int = 0, @reach int = 10000 + 1;
 declare @seen table (place int not null primary key, seq bigint not null, is_over bit not null);
@@ -120,19 +120,19 @@ select todatetimeoffset(@at, 0) as at, min(seen.seq) as head,
     datediff(millisecond, @began, sysutcdatetime()) / cast(1000 as float) as seconds
 from @seen as seen
 
--- numbers: Part of others: from 0 to 255.
+-- numbers: Part of others: the numbers 0 to 255.
 select low.i + 16 * high.i as i
 from (values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15)) as low (i)
 cross join (values (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15)) as high (i)
 
--- sent: Part of depth: what the column's numbers reached. Of a table that nobody wrote to there is no last one.
+-- sent: Part of depth: how far the identity has counted. It has no last value before the first insert.
 (select coalesce(cast(n.last_value as bigint), cast(n.seed_value as bigint) - 1)
     from sys.identity_columns n where n.object_id = object_id(%(sequence_name)s))
 
--- not_told: Part of depth where nothing numbers the rows.
+-- not_told: Part of depth, where the rows have no identity.
 cast(null as bigint)
 
--- depth_unindexed: Without an index on RowVersion looking for head and tail would read all of it.
+-- depth_unindexed: Without an index on RowVersion, finding head and tail would read the whole table.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime());
 select todatetimeoffset(@at, 0) as at,
     case when count(*) <= 10000 then min(seen.RowVersion) end as head,
@@ -144,19 +144,19 @@ select todatetimeoffset(@at, 0) as at,
     cast(null as bigint) as sent_total, cast(0 as float) as seconds
 from (select top (10000 + 1) RowVersion, Expires from [dbo].[Sales] with (readpast, readcommittedlock)) as seen
 
--- delayed: Due is UTC without a zone, so that no session's zone is to be taken off. Past the cap: as many as the catalog says.
+-- delayed: Due is UTC without a zone, so no session's zone is subtracted. Above the cap: the catalog's row count.
 declare @at datetime2 = coalesce(cast(%(now)s as datetime2), sysutcdatetime());
 select todatetimeoffset(@at, 0) as at, count(*) as rows, coalesce(sum(case when seen.Due <= @at then 1 else 0 end), 0) as overdue,
     todatetimeoffset(cast(min(seen.Due) as datetime2), 0) as next_due,
     case when count(*) > 10000 then (select sum(p.rows) from sys.partitions p where p.object_id = cast(%(oid)s as int) and p.index_id in (0, 1)) end as estimate
 from (select top (10000 + 1) Due from [dbo].[Sales.Delayed] with (readpast, readcommittedlock) order by Due) as seen
 
--- heap_bytes: Part of delayed: how many rows the catalog has, those in somebody's hands included.
+-- heap_bytes: Part of delayed: the catalog's row count, which includes locked rows.
 (select sum(p.rows) from sys.partitions p where p.object_id = cast(%(oid)s as int) and p.index_id in (0, 1))
 
--- patience: For a session that asks the same of many tables each second: a locked one holds up no other.
+-- patience: For a session that polls many tables each second: a locked table must not delay the others.
 set lock_timeout 200;
 select 200 as lock_timeout
 
--- server_time: One clock judges expiry, age and due: the server's.
+-- server_time: Expiry, age and due times are judged by one clock: the server's.
 select todatetimeoffset(sysutcdatetime(), 0) as now

@@ -1,4 +1,4 @@
--- create: As the transport documents it: Recoverable is always 1, CorrelationId and ReplyToAddress stay empty. No key: an id may come twice.
+-- create: As the transport documents it: Recoverable is always 1, CorrelationId and ReplyToAddress stay empty. No key: ids may repeat.
 create table [dbo].[Sales] (
     Id uniqueidentifier not null,
     CorrelationId varchar(255) null,
@@ -10,10 +10,10 @@ create table [dbo].[Sales] (
     RowVersion bigint identity(1,1) not null
 )
 
--- index_rowversion: Rows lie in the order in which they are received.
+-- index_rowversion: Stores rows in the order in which they are received.
 create clustered index Index_RowVersion on [dbo].[Sales] (RowVersion)
 
--- index_expires: A purge of what is over reads nothing else.
+-- index_expires: A purge of expired messages reads nothing else.
 create nonclustered index Index_Expires on [dbo].[Sales] (Expires) include (Id, RowVersion)
 
 -- lock: The original's installers take it for the same table, until the transaction ends. Below 0 it was not granted.
@@ -21,7 +21,7 @@ declare @granted int;
 exec @granted = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclusive', @LockOwner = N'Transaction';
 select @granted as granted
 
--- columns: What a table has, and which column leads an index of all its rows, or of those where it is not null.
+-- columns: The table's columns, and whether each leads an index of all rows, or of those where it is not null.
 select c.name as name, t.name as type, c.max_length as length, c.is_identity as is_identity, c.is_nullable as is_nullable,
     case when exists (
         select 1 from sys.indexes i
@@ -34,8 +34,8 @@ join sys.types t on t.user_type_id = c.user_type_id
 where c.object_id = object_id(%(table)s)
 order by c.column_id
 
--- triggers: Of those that are enabled: a delete that says what it took is refused where one is of deletes (334), and where any is there, what
--- comes due is not moved in (331).
+-- triggers: Enabled triggers. A delete with an output clause is refused where one is on delete (334); with any trigger, due
+-- messages cannot be moved into the table (331).
 select r.name as name, max(case when e.type_desc = N'DELETE' then 1 else 0 end) as is_of_deletes
 from sys.triggers r
 join sys.trigger_events e on e.object_id = r.object_id
@@ -43,39 +43,39 @@ where r.parent_id = object_id(%(table)s) and r.is_disabled = 0
 group by r.name
 order by r.name
 
--- has_recoverable: Asked before the first send. Whoever may send may see that.
+-- has_recoverable: Queried before the first send. A login that may send may see the column.
 select case when col_length(%(table)s, N'Recoverable') is null then 0 else 1 end as is_there
 
--- send: The server's clock decides when it expires; in days and the rest of a day, since dateadd takes no more milliseconds.
+-- send: The server's clock sets the expiry. Days are added apart from the rest: dateadd takes no more milliseconds.
 insert into [dbo].[Sales] (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
 select coalesce(cast(%(id)s as uniqueidentifier), newid()), null, null, 1,
     dateadd(millisecond, cast(%(ttbr_ms)s as bigint) %% 86400000, dateadd(day, cast(%(ttbr_ms)s as bigint) / 86400000, getutcdate())),
     %(headers)s, %(body)s
 
--- send_without_recoverable: As send, where that column was dropped.
+-- send_without_recoverable: As send, where the Recoverable column was dropped.
 insert into [dbo].[Sales] (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
 select coalesce(cast(%(id)s as uniqueidentifier), newid()), null, null,
     dateadd(millisecond, cast(%(ttbr_ms)s as bigint) %% 86400000, dateadd(day, cast(%(ttbr_ms)s as bigint) / 86400000, getutcdate())),
     %(headers)s, %(body)s
 
--- send_many: One statement; RowVersion is drawn in the order that is asked for, so it follows the order of the batch.
+-- send_many: One statement. RowVersion is assigned in the order asked for, so it follows the order of the batch.
 insert into [dbo].[Sales] (Id, CorrelationId, ReplyToAddress, Recoverable, Expires, Headers, Body)
 select newid(), null, null, 1,
     dateadd(millisecond, ttbr_ms %% 86400000, dateadd(day, ttbr_ms / 86400000, getutcdate())), headers, body
 from (values (0, cast(%(ttbr_ms_0)s as bigint), %(headers_0)s, %(body_0)s), (1, cast(%(ttbr_ms_1)s as bigint), %(headers_1)s, %(body_1)s)) as message (place, ttbr_ms, headers, body)
 order by place
 
--- send_many_without_recoverable: As send_many, where that column was dropped.
+-- send_many_without_recoverable: As send_many, where the Recoverable column was dropped.
 insert into [dbo].[Sales] (Id, CorrelationId, ReplyToAddress, Expires, Headers, Body)
 select newid(), null, null,
     dateadd(millisecond, ttbr_ms %% 86400000, dateadd(day, ttbr_ms / 86400000, getutcdate())), headers, body
 from (values (0, cast(%(ttbr_ms_0)s as bigint), %(headers_0)s, %(body_0)s), (1, cast(%(ttbr_ms_1)s as bigint), %(headers_1)s, %(body_1)s)) as message (place, ttbr_ms, headers, body)
 order by place
 
--- row: One of send_many.
+-- row: One row of send_many.
 (0, cast(%(ttbr_ms_0)s as bigint), %(headers_0)s, %(body_0)s)
 
--- receive: The lowest RowVersion that nobody has, from low on, is found and deleted in one statement. Expired is judged at this statement.
+-- receive: Finds and deletes the lowest unlocked RowVersions, from low on, in one statement. Expiry is judged at this statement.
 with message as (
     select top (10) Id, CorrelationId, ReplyToAddress, Expires, Headers, Body, RowVersion
     from [dbo].[Sales] with (updlock, readpast, rowlock)
@@ -87,13 +87,13 @@ output lower(convert(char(36), deleted.Id)) as id, deleted.RowVersion as seq,
     case when deleted.Expires <= getutcdate() then 1 else 0 end as expired, deleted.Headers as headers, deleted.Body as body,
     deleted.CorrelationId as correlation_id, deleted.ReplyToAddress as reply_to
 
--- peek_count: Counted, as documented, but not beyond what anybody would start receives for: counting a long queue times out.
+-- peek_count: Counted, as documented, but up to the number of receives that a worker may start: counting a long queue times out.
 select count(*) as pending, min(RowVersion) as head
 from (
     select top (10) RowVersion from [dbo].[Sales] with (readpast, readcommittedlock) order by RowVersion
 ) as waiting
 
--- peek_range: Highest minus lowest RowVersion that nobody has, plus one, by two looks into the index however many rows there are.
+-- peek_range: Highest minus lowest unlocked RowVersion, plus one: two index lookups, however many rows there are.
 select (
         select top (1) RowVersion from [dbo].[Sales] with (readpast, readcommittedlock) order by RowVersion desc
     ) - head.RowVersion + 1 as pending, head.RowVersion as head
@@ -101,8 +101,8 @@ from (
     select top (1) RowVersion from [dbo].[Sales] with (readpast, readcommittedlock) order by RowVersion
 ) as head
 
--- purge: A batch, small enough that the server does not lock the whole table; what somebody has in hand is left to him.
+-- purge: A batch small enough that the server does not lock the whole table; locked rows are left to their owners.
 delete top (10) from [dbo].[Sales] with (rowlock, readpast)
 
--- purge_expired: As purge, for what is over; the comparison is the one that receive makes.
+-- purge_expired: As purge, for expired messages; the comparison is that of receive.
 delete top (10) from [dbo].[Sales] with (rowlock, readpast) where Expires <= getutcdate()

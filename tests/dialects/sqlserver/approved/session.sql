@@ -1,6 +1,6 @@
--- first: A statement begins a transaction: what follows one that the server ended is no commit of its own. A failure undoes its statement.
--- A table with a filtered index or a computed column takes no write (1934) unless all of these are so, and the driver's login sets
--- but some of them.
+-- first: A statement begins a transaction: after one that the server ended, the next statement does not commit by itself. A
+-- failure undoes its statement. A table with a filtered index or a computed column refuses writes (1934) unless all of
+-- these are set; the driver's login sets only some.
 set quoted_identifier on;
 set ansi_nulls on;
 set ansi_padding on;
@@ -14,57 +14,57 @@ set nocount off;
 set language us_english;
 set lock_timeout 25000
 
--- looks: Where a look and a receiver wait for each other, the look gives way.
+-- looks: In a deadlock between a read and a receiver, the read is the victim.
 set deadlock_priority low
 
--- read_committed: As receives need it: others' locks can be read past at this level alone.
+-- read_committed: For receives, which skip rows that others have locked.
 set transaction isolation level read committed
 
--- repeatable_read: Of an outbox.
+-- repeatable_read: For an outbox.
 set transaction isolation level repeatable read
 
--- serializable: Of an outbox.
+-- serializable: For an outbox.
 set transaction isolation level serializable
 
--- snapshot: Of an outbox, where the database allows it (ALLOW_SNAPSHOT_ISOLATION).
+-- snapshot: For an outbox, where the database allows it (ALLOW_SNAPSHOT_ISOLATION).
 set transaction isolation level snapshot
 
--- guard: Which transaction is under way; the one that begins where there is none yet.
+-- guard: The id of the transaction in progress; begins one if there is none.
 if @@trancount = 0 begin transaction;
 select current_transaction_id() as id
 
--- commit: Of all that was begun; nothing where nothing was.
+-- commit: Commits all levels that were begun; does nothing outside a transaction.
 while @@trancount > 0 commit transaction
 
--- commit_guarded: That transaction and no other: what was written after somebody's own end is undone by the caller.
+-- commit_guarded: That transaction and no other: if somebody else ended it, the caller undoes what was written since.
 if @@trancount = 0 or current_transaction_id() <> 4711
     throw 51000, N'the transaction that was begun is over', 1;
 while @@trancount > 0 commit transaction
 
--- rollback: Whoever began it.
+-- rollback: No matter who began the transaction.
 if @@trancount > 0 rollback transaction
 
--- guard_batch: As guard, and what tells afterwards how the transaction ended: a temporary table is rolled back with it.
+-- guard_batch: As guard, and keeps how the transaction ended: a temporary table is rolled back with it.
 if @@trancount = 0 begin transaction;
 if object_id(N'tempdb..#pgqueue_batch') is null create table #pgqueue_batch (Id bigint not null);
 delete from #pgqueue_batch;
 insert into #pgqueue_batch (Id) values (current_transaction_id());
 select current_transaction_id() as id
 
--- batch_is_committed: Where the table came with a transaction that was rolled back it is gone, too.
+-- batch_is_committed: If the transaction that created the table was rolled back, the table is gone, too.
 if object_id(N'tempdb..#pgqueue_batch') is null select 0 as found
 else select count(*) as found from #pgqueue_batch where Id = 4711
 
--- savepoint: In the guarded transaction and no other: an error may have undone that one, and begun another with whatever came next.
+-- savepoint: In the guarded transaction only: an error may have undone it, and the next statement begun another.
 if @@trancount = 0 or current_transaction_id() <> 4711
     throw 51000, N'the transaction that was begun is over', 1;
 save transaction [pgqueue_1]
 
--- release_savepoint: There is none to be released, as its name is taken again: what it stands in must be there still.
+-- release_savepoint: SQL Server releases no savepoints, it reuses their names. The guarded transaction must still be there.
 if @@trancount = 0 or current_transaction_id() <> 4711
     throw 51000, N'the transaction that was begun is over', 1
 
--- undo_savepoint: It fails where the server has undone all of the transaction.
+-- undo_savepoint: Fails where the server has undone the whole transaction.
 if @@trancount = 0 or current_transaction_id() <> 4711
     throw 51000, N'the transaction that was begun is over', 1;
 rollback transaction [pgqueue_1]
