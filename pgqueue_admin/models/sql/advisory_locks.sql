@@ -1,13 +1,13 @@
 -- name: try_lock
--- One supervisor per host and one leader of all: held by the session, so a killed holder lets go at once.
+-- One supervisor per host and one leader of all: the session holds the lock, so a killed holder releases it at once.
 select pg_try_advisory_lock(hashtext('pgqueue supervisor'), hashtext(%(name)s)) as taken, pg_backend_pid() as session
 
 -- name: unlock
--- Whoever stops in peace lets its successor begin at once.
+-- After an orderly stop the successor begins at once.
 select pg_advisory_unlock(hashtext('pgqueue supervisor'), hashtext(%(name)s))
 
 -- name: holder
--- The session that has the lock of this name in this database; 64 bits of the key stand in two columns.
+-- The session that holds the lock of this name in this database; the key's 64 bits are in two columns.
 from pg_catalog.pg_locks l
 join pg_catalog.pg_stat_activity a on a.pid = l.pid
 where l.locktype = 'advisory'
@@ -18,7 +18,7 @@ where l.locktype = 'advisory'
   and l.objsubid = 2
 
 -- name: end_former
--- Ours alone: by its number, by the lock that it has, and by its name, which is that of the session that asks.
+-- Our own session only: by its pid, by the lock it holds, and by its application_name, which is this session's.
 select count(pg_terminate_backend(a.pid))
 {holder}
   and a.pid = %(session)s
@@ -27,14 +27,14 @@ select count(pg_terminate_backend(a.pid))
   and a.application_name = current_setting('application_name')
 
 -- name: lock_holder
--- The refused one says who holds it: application_name carries host and pid.
+-- Names the holder to the refused one: application_name carries host and pid.
 select a.application_name
 {holder}
 
 -- name: search
--- Until the transaction ends, however it ends. Who finds it taken is told so at once.
+-- Until the transaction ends, however it ends. Does not wait for a lock that is taken.
 select pg_try_advisory_xact_lock(hashtext('pgqueue search'), hashtext(%(person)s))
 
 -- name: form
--- Of those that send one form at once each is alone, until its transaction ends.
+-- Submissions of one form run one at a time, each until its transaction ends.
 select pg_advisory_xact_lock(hashtext('pgqueue form'), hashtext(%(form)s))

@@ -3,11 +3,11 @@
 select distinct at from pgqueue_rollup where grain = 'hour' and batch_id = any(%(batches)s)
 
 -- name: first_hour
--- Where history begins, as far back as anything is compared.
+-- Where history begins, no further back than anything is compared.
 select min(at) from pgqueue_rollup where grain = 'hour' and at >= %(since)s
 
 -- name: see
--- Each kind in each step: how many, and where summed histograms are cut. Never an average of percentiles.
+-- Each kind in each step: counts, and percentiles of summed histograms. Never an average of percentiles.
 with asked as materialized (
     select
         at, case when endpoint = '' then queue else '' end as queue, endpoint, type, messages,
@@ -56,17 +56,17 @@ from seen left join cut using (at, queue, endpoint, type)
 group by at, queue, endpoint, type, messages, failed
 
 -- name: subject
--- Of what is summed: an empty name means all.
+-- The names of a sum: an empty one means all.
 coalesce(queue, '') as queue, coalesce(endpoint, '') as endpoint, coalesce(type, '') as type
 
 -- name: subjects
--- All, each place, each type, each type of each place; what has no name counts in what is wider.
+-- All, each place, each type, each type of each place; what has no name counts in the wider sums only.
 grouping sets ((), (queue, endpoint), (type), (queue, endpoint, type))
 having (grouping(endpoint) = 1 or queue <> '' or endpoint <> '') and (grouping(type) = 1 or type <> '')
 
 -- name: weeks
--- The same step of the weeks before, by the clocks of a zone: their changes move no hour of the week. Where they change by
--- half an hour, the one in which it would have begun.
+-- The same step of the weeks before, by the clocks of a zone: their changes move no hour of the week. Where clocks
+-- change by half an hour, the hour in which the step would have begun.
 with before as (
     select
         at, date_trunc('hour', (at at time zone %(zone)s - week * interval '7 days') at time zone %(zone)s, 'UTC') as earlier
@@ -74,7 +74,7 @@ with before as (
 )
 
 -- name: ranges
--- Quartiles of those weeks, from the first time a kind was seen; quiet steps are zeros. Lateral: always by the index.
+-- Quartiles of those weeks, from when a kind was first seen; quiet steps are zeros. Lateral: always by the index.
 {weeks}, kinds as materialized (
     select kind.*, begun.at as first
     from (
@@ -106,7 +106,7 @@ left join lateral (
 group by 1, 2, 3, 4
 
 -- name: names_endpoints
--- Whether messages of a queue did, on the days of these steps or of the weeks before: what is kept of it is without them.
+-- Whether a queue's messages named endpoints, on the days of these steps or weeks: its baseline is without them.
 {weeks}
 select exists (
     select from pgqueue_rollup
@@ -115,7 +115,7 @@ select exists (
 )
 
 -- name: depth_ranges
--- The same of depth, by its median in each step; a step without a sample is not counted.
+-- As ranges, for depth, by its median in each step; a step without a sample is not counted.
 {weeks}
 select
     extract(epoch from before.at)::int8, queue, count(*)::int8,
@@ -128,11 +128,11 @@ from before, unnest(%(queues)s::int8[]) as queue, lateral (
 group by 1, 2
 
 -- name: quartiles
--- Values that were seen, as every percentile here.
+-- Values that occurred, as every percentile here.
 array[0.25, 0.5, 0.75]
 
 -- name: seen
--- What the hours themselves showed, to be compared with it.
+-- What the hours themselves showed, to compare with their ranges.
 select
     extract(epoch from at)::int8 as at, queue, endpoint, type,
     messages, failed, timed, critical[2] as p95, critical[3] as fifth
@@ -140,7 +140,7 @@ from pgqueue_baselinebucket
 where grain = 'hour' and at = any(%(at)s) and {of}
 
 -- name: seen_depth
--- And what lay there.
+-- Likewise the depth.
 select extract(epoch from at)::int8 as at, queue, median from pgqueue_depthbucket
 where grain = 'hour' and at = any(%(at)s) and queue = any(%(queues)s)
 
@@ -149,9 +149,9 @@ where grain = 'hour' and at = any(%(at)s) and queue = any(%(queues)s)
 (endpoint, queue, type) = (%(endpoint)s, %(queue)s, %(type)s)
 
 -- name: of_each
--- Every queue, with all of its types and each.
+-- Each place, with all of its types together and each apart.
 (endpoint <> '' or queue <> '')
 
 -- name: alone
--- Until the end of the transaction; whoever comes second leaves it to the first.
+-- Until the transaction ends; a second caller does not wait, and leaves the work to the first.
 select pg_try_advisory_xact_lock(hashtext('pgqueue usual'))

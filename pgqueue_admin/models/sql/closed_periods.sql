@@ -1,5 +1,5 @@
 -- name: due
--- Steps that are over and have figures that are not counted, the newest first; the row of all is there of each that is.
+-- Steps that are over and whose figures are not counted, newest first; a counted step has a row for all names.
 select at
 from generate_series(
     (select min(at) from pgqueue_rollup where grain = %(grain)s),
@@ -13,7 +13,7 @@ where exists (select from pgqueue_rollup figure where figure.grain = %(grain)s a
 order by at desc limit %(most)s
 
 -- name: count
--- Of all, each queue, each endpoint and each type: what finished, and what succeeded when tried again, over all batches.
+-- Of all, each queue, each endpoint and each type: what finished, and what succeeded when retried, over all batches.
 with finished as (
     select {subject}, {figures}
     from pgqueue_rollup
@@ -31,7 +31,7 @@ from finished left join tried_again using (queue, endpoint, type)
 on conflict do nothing
 
 -- name: count_failures
--- Each failure of each kind, over all minutes and batches. A driver of before an upgrade leaves those that it doubts.
+-- Each failure of each kind, over all minutes and batches. An older driver leaves the rows of steps that it doubts.
 with left_over as (
     delete from pgqueue_failurebucket where (grain, at) = (%(grain)s::text, %(at)s::timestamptz)
 )
@@ -49,13 +49,13 @@ group by fingerprint, queue, endpoint, type
 coalesce(queue, '') as queue, coalesce(endpoint, '') as endpoint, coalesce(type, '') as type
 
 -- name: subjects
--- What has no name counts in all.
+-- What has no name counts in the sum of all only.
 grouping sets ((), (queue), (endpoint), (type))
 having (grouping(queue) = 1 or queue <> '') and (grouping(endpoint) = 1 or endpoint <> '')
     and (grouping(type) = 1 or type <> '')
 
 -- name: finalize
--- Of the same, how long it took: buckets of all batches summed, and then cut.
+-- Likewise the latencies: buckets of all batches are summed, then cut into percentiles.
 with counted as (
     select {subject}, measure, bucket, sum(number::float8) as number
     from pgqueue_rollup, lateral (
@@ -81,7 +81,7 @@ group by queue, endpoint, type, measure
 on conflict do nothing
 
 -- name: doubt
--- What was counted and cut of these steps is not all of it, or more than that.
+-- Deletes what was counted and cut of these steps: it is incomplete, or too much.
 with steps as (
     {doubted}
 ), uncut as (
@@ -92,7 +92,7 @@ with steps as (
 delete from pgqueue_countbucket where (grain, at) in (select grain, at from steps)
 
 -- name: of_batch
--- Those that it counts in.
+-- The steps that a batch counts in.
 select distinct grain, at from pgqueue_rollup where batch_id = %(batch)s and grain <> 'minute'
 
 -- name: of_day
@@ -102,5 +102,5 @@ union all
 select 'hour', %(at)s::timestamptz + hour * interval '1 hour' from generate_series(0, 23) as hour
 
 -- name: alone
--- Until the end of the transaction: who cuts or folds sees what a batch has counted, or the batch sees what was cut.
+-- Until the transaction ends: cutting or folding sees what a batch has counted, or the batch sees what was cut.
 select pg_advisory_xact_lock(hashtext('pgqueue cut steps'))

@@ -1,6 +1,6 @@
 -- name: standing
--- Asked before anything is made: "create schema if not exists" wants a right on the database also where it exists. Whose
--- the schema is: what its owner may, everybody may who is a member of that role.
+-- Queried before anything is created: "create schema if not exists" needs a right on the database even where the schema
+-- exists. Members of the owner's role may do what the owner may.
 select current_user::text as role,
        n.oid is not null as there,
        o.rolname::text as owner,
@@ -11,28 +11,28 @@ left join pg_namespace n on n.nspname = asked.name
 left join pg_roles o on o.oid = n.nspowner
 
 -- name: create_schema
--- Nobody is granted anything: what a schema starts with is for its owner alone.
+-- Grants nothing: a new schema is for its owner alone.
 create schema {schema}
 
 -- name: schema_for
--- What an administrator runs where the console's role may make no schema.
+-- What an administrator runs where the console's role may not create a schema.
 create schema {schema} authorization {role}
 
 -- name: own_schema
--- The same where it is there, and somebody else's.
+-- Likewise where the schema exists and has another owner.
 alter schema {schema} owner to {role}
 
 -- name: keep_out
--- For each who may create there beside the console's role; the word public is no name.
+-- For each role that may create there besides the console's; public is a keyword, not a name.
 revoke create on schema {schema} from {who}
 
 -- name: keep_all_out
--- Where everybody may.
+-- Where everybody may create.
 revoke create on schema {schema} from public
 
 -- name: creators
--- Who may create in these schemas, beside superusers and this role; null: everybody. The owner of a schema counts where
--- its tables are another's: whoever made it before the console did could have kept a way in.
+-- Roles that may create in these schemas, besides superusers and this role; null: everybody. The owner of a schema
+-- counts where its tables are another role's: having created it before the console, the owner may have kept a way in.
 select n.nspname::text as schema, who.name
 from pg_namespace n
 cross join lateral (
@@ -50,7 +50,7 @@ where n.nspname = any(%(schemas)s) and who.name is distinct from current_user::t
 order by 1, 2
 
 -- name: granted
--- Who else was let create in these schemas; null: everybody. Not who owns one, or the database, whom nobody keeps out.
+-- Which other roles were granted create in these schemas; null: everybody. Owners of schema or database cannot be kept out.
 select n.nspname::text as schema, r.rolname::text as name
 from pg_namespace n
 cross join lateral aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) a
@@ -61,28 +61,28 @@ where n.nspname = any(%(schemas)s) and a.privilege_type = 'CREATE' and a.grantee
 order by 1, 2
 
 -- name: path
--- Where a session looks for names that are said without schema. Asked in those of handlers: all is named in full.
+-- Where a session looks up names without a schema. Also run in handlers' sessions: all names are in full.
 select pg_catalog.current_schemas(true)::pg_catalog.text[]
 
 -- name: role
--- Whether it may do everything; the one that made the cluster always may.
+-- Whether it is a superuser; the role that made the cluster always is one.
 select rolname::text as name, rolsuper as is_superuser, oid = 10 as made_cluster
 from pg_roles where rolname = current_user
 
 -- name: demote
--- For who is a superuser without need.
+-- For a role that is a superuser without need.
 alter role {role} nosuperuser
 
 -- name: set_path
--- While tables are made, the first schema is where they come to be: nothing may be made in pg_catalog.
+-- New tables go into the first schema of the path: nothing may be created in pg_catalog.
 select set_config('search_path', %(path)s, false)
 
 -- name: applied
--- Migrations of this app, by their names.
+-- Migrations of this app that were applied, by name.
 select name::text from {schema}.django_migrations where app = %(app)s
 
 -- name: has_ledger
--- Of this role's; by the catalog, since whoever looks a name up needs a right on its schema.
+-- Whether this role owns one; by the catalog, since looking up a name needs a right on its schema.
 select exists(
     select from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = %(schema)s and c.relname = 'django_migrations' and pg_has_role(c.relowner, 'member')

@@ -1,5 +1,5 @@
 -- name: counts
--- Every page asks for all of these: one statement in place of seven. Tables of the console's own database.
+-- Every page needs all of these: one statement in place of seven. Tables of the console's own database.
 select
     {newest} as newest,
     {blind} as blind,
@@ -41,8 +41,9 @@ from (
 ) team
 
 -- name: newest
--- The newest sample of a queue that is there, in the first database: samplers of others look for themselves. Without a queue there is none, however often the sampler looks: then its
--- heartbeat stands for it, if the look before was answered; likewise where each queue by itself cannot be read.
+-- The newest sample of an existing queue in the first database; other databases have samplers of their own. Without
+-- queues there is no sample: then the sampler's heartbeat stands for it, if its last query was answered. Likewise where
+-- no queue can be read.
 coalesce(
     (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
      where q.gone_since is null and l.error = '' and q.schema not like all(%(others)s)),
@@ -52,16 +53,16 @@ coalesce(
 )
 
 -- name: blind
--- Why nothing is read, as a sampler says that runs; null: none of them says so.
+-- Why nothing is read, as a running sampler reports; null: none reports it.
 (select last_error from pgqueue_process
  where role = 'sampler' and ended_at is null and last_error <> ''
      and heartbeat_at >= now() - %(lost)s * interval '1 s'
  order by heartbeat_at desc limit 1)
 
 -- name: why_blind
--- The same by itself.
+-- Likewise, by itself.
 select {blind}
 
 -- name: how_new
--- The same by itself.
+-- Likewise, by itself.
 select {newest}

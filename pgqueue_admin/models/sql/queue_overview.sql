@@ -1,5 +1,5 @@
 -- name: rows
--- Hundreds of rows a page: instants come as seconds, which the driver reads ten times as fast as timestamps.
+-- Hundreds of rows a page: times come as seconds, which the driver reads ten times as fast as timestamps.
 select
     q.id, q.schema, q."table", q.kind, q.reason, q.target_age_seconds, q.target_depth, q.target_dead, q.ingest,
     q.endpoint,
@@ -16,7 +16,7 @@ where q.gone_since is null and (%(seen)s::int8[] is null or q.id = any(%(seen)s)
 order by q.schema, q."table"
 
 -- name: dead
--- Now and then in one statement; of an error queue's several samples of that minute the newest counts.
+-- Both times in one statement; of an error queue's samples in the two minutes before, the newest counts.
 select
     (select dead from pgqueue_archivesample order by id desc limit 1) as archived,
     (select dead from pgqueue_archivesample where at <= %(then)s order by at desc limit 1) as archived_then,
@@ -34,7 +34,7 @@ select
      where q.kind = 'error' and (%(seen)s::int8[] is null or q.id = any(%(seen)s))) as lying_then
 
 -- name: dead_then
--- Of the samples of the two minutes before that time the newest counts: there is one every ten seconds.
+-- Of the samples in the two minutes before that time, the newest counts: one is taken every ten seconds.
 select asked.queue_id, s.dead
 from unnest(%(queues)s::int8[]) as asked (queue_id)
 cross join lateral (

@@ -1,12 +1,12 @@
 -- name: due
--- Hours and days that batches have left figures of. What is usual has to have seen a batch first: it asks by batch.
+-- Hours and days with figures of batches. The baseline must have seen a batch first, since it reads by batch.
 select distinct grain, at
 from pgqueue_rollup figure join pgqueue_historybatch batch on batch.id = batch_id and aggregated_at is not null
 where batch_id is not null and grain <> 'minute'
 order by at limit %(most)s
 
 -- name: fold
--- Of each kind in one step one row, whatever number of batches: counts are summed, histograms merged by bucket.
+-- One row for each kind in a step, from any number of batches: counts are summed, histograms merged by bucket.
 with taken as (
     delete from pgqueue_rollup
     where grain = %(grain)s and at = %(at)s
@@ -43,5 +43,5 @@ select
 from whole left join timed using ({kind})
 
 -- name: kind
--- What rows of one step differ in.
+-- What tells rows of one step apart.
 queue, endpoint, type, result, exception

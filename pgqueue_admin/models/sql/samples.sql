@@ -1,5 +1,5 @@
 -- name: steps
--- One queue in even steps: of counts the most, of rates the average; the index on queue and time finds them.
+-- One queue in even steps: the maximum of counts, the average of rates; by the index on queue and time.
 select
     floor(extract(epoch from at) / %(step)s)::int8 as step,
     max(ready), max(in_flight), max(delayed), max(expired),
@@ -16,8 +16,8 @@ where queue_id = any(%(queues)s) and at > %(since)s
 group by 1, 2
 
 -- name: thin
--- Of each minute of these queues the first sample stays. Told by what goes: NOT IN what stays is asked row by row as soon
--- as that does not fit into work_mem, and does not end.
+-- Keeps the first sample of each minute of these queues. Selects what to delete: NOT IN over what stays is evaluated
+-- row by row once that exceeds work_mem, and does not end.
 delete from pgqueue_sample where id = any(array(
     select id
     from (
@@ -29,8 +29,8 @@ delete from pgqueue_sample where id = any(array(
 ))
 
 -- name: depths
--- What was seen of each queue, and, as queue 0, of all input queues together: one look has one time. Of those that could
--- not be read at a look there is a sample without figures.
+-- The samples of each queue, and, as queue 0, of all input queues together: samples of one round have one time. A queue
+-- that could not be read in a round has a sample without figures.
 select
     queue_id as queue, at, depth, in_per_second, out_per_second,
     case when ready > 0 and oldest_at is not null then greatest(0, extract(epoch from at - oldest_at)) end::float8
@@ -41,12 +41,12 @@ from pgqueue_sample where depth is not null
 union all
 select
     0, sample.at, sum(sample.depth)::int8,
-    -- of all only where each is known: less than all would look like all
+    -- a total only where each is known: a part of it would look like the total
     case when count(sample.in_per_second) = count(*) then sum(sample.in_per_second) end,
     case when count(sample.out_per_second) = count(*) then sum(sample.out_per_second) end,
     max(greatest(0, extract(epoch from sample.at - sample.oldest_at)))
         filter (where sample.ready > 0 and sample.oldest_at is not null)::float8,
-    -- of a queue whose age is not known a message may be older
+    -- a queue of unknown age may hold an older message
     (array_agg(sample.oldest_how = 'least' order by sample.oldest_at)
         filter (where sample.ready > 0 and sample.oldest_at is not null))[1]
         or bool_or(sample.depth is null or sample.ready > 0 and sample.oldest_at is null),
@@ -56,11 +56,11 @@ where queue.kind in ('input', 'lease')
 group by sample.at having count(sample.depth) > 0
 
 -- name: figures
--- The figures of a step, as the two statements below name them.
+-- The figures of a step, as of_samples and of_minutes list them.
 low, median, high, in_per_second, out_per_second, rated_minutes, oldest_seconds, oldest_at_least, unread, how
 
 -- name: worst
--- How what is made of several figures is known, as wording.figures.of_sum has it; null where it was not kept of one.
+-- How a combined figure is known, as in wording.figures.of_sum; null where that was not kept of one part.
 case
     when bool_or(how in ('capped', 'about-least')) then
         case when bool_or(how in ('estimate', 'about-least')) then 'about-least' else 'capped' end
@@ -75,13 +75,13 @@ min(depth), percentile_disc(0.5) within group (order by depth), max(depth),
     max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread), {worst}
 
 -- name: of_minutes
--- An hour's or a day's from its minutes: the least, the minute in the middle, the most, and what is known of the others.
+-- An hour's or a day's from its minutes: minimum, median minute, maximum, and what is known of the others.
 min(low), percentile_disc(0.5) within group (order by median), max(high),
     avg(in_per_second), avg(out_per_second), sum(rated_minutes)::int4,
     max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread), {worst}
 
 -- name: fold_minutes
--- Minutes that are over and not folded yet. Done before samples are thinned: of a minute none is missing.
+-- Minutes that are over and not folded yet. Runs before samples are thinned, so that a minute is complete.
 insert into pgqueue_depthbucket (grain, at, queue, {figures})
 select
     'minute', date_trunc('minute', at, 'UTC'), queue, {of_samples}
@@ -92,7 +92,7 @@ group by 2, 3
 on conflict (queue, grain, at) do nothing
 
 -- name: fold_larger
--- Hours and days that are over, from their minutes: the least, the most, and the minute in the middle.
+-- Hours and days that are over, from their minutes: minimum, maximum and median minute.
 insert into pgqueue_depthbucket (grain, at, queue, {figures})
 select
     %(grain)s, date_trunc(%(grain)s, at, 'UTC'), queue, {of_minutes}
@@ -103,13 +103,13 @@ group by 2, 3
 on conflict (queue, grain, at) do nothing
 
 -- name: folded
--- Up to when steps of a grain, and minutes, are folded; asked apart, so that the planner sees how little is left.
+-- Up to when a grain and minutes are folded; a statement of its own, so that the planner sees how little is left.
 select
     (select max(at) + %(step)s from pgqueue_depthbucket where grain = %(grain)s) as steps,
     (select max(at) + interval '1 minute' from pgqueue_depthbucket where grain = 'minute') as minutes
 
 -- name: depth
--- One queue in steps, oldest first: folded ones, and from there on what minutes and samples say until now.
+-- One queue in steps, oldest first: folded ones, then live ones from minutes and samples.
 with minutes as (
     select at, {figures} from pgqueue_depthbucket
     where queue = %(queue)s and grain = 'minute' and at >= %(steps)s
@@ -131,5 +131,5 @@ select extract(epoch from at)::int8, {figures}, is_live from steps
 where at >= %(since)s and at < %(until)s order by at
 
 -- name: forget_depths
--- Fine steps are kept for so long; days for ever.
+-- Fine steps are kept for a time, days forever.
 delete from pgqueue_depthbucket where grain = %(grain)s and at < %(before)s

@@ -1,17 +1,17 @@
 -- name: counts
--- What finished in each step, of the kinds asked for; the index on grain and time finds them.
+-- What finished in each step, of the kinds asked for; by the index on grain and time.
 select extract(epoch from at)::int8 as at, {figures}
 from pgqueue_rollup
 where {asked}
 group by 1
 
 -- name: figures
--- Of any rows: what finished, by how it ended.
+-- Of any rows: what finished, by result.
 coalesce(sum(messages) filter (where result = 'success'), 0)::int8 as succeeded,
     coalesce(sum(messages) filter (where result <> 'success'), 0)::int8 as failed, sum(skewed)::int8 as skewed
 
 -- name: counts_of_cut
--- What was counted of each step that is over, and all others summed; in one look, so that none is missing or twice.
+-- Stored counts of steps that are over, and sums for all others; in one snapshot, so that no step is missing or double.
 select extract(epoch from steps.at)::int8 as at, counted.*
 from ({steps}) steps, lateral (
     select {figures} from pgqueue_rollup where {asked} and at = steps.at having count(*) > 0
@@ -23,7 +23,7 @@ where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(gra
     and at >= %(since)s and at < %(until)s
 
 -- name: last_of_cut
--- The last step in which anything finished: of all or one name. Of a type no index leads to the figures that were counted.
+-- The last step in which anything finished: of all or one name. No index leads from a type to the counted figures.
 select max(at) from (
     select max(at) as at from pgqueue_countbucket
     where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(grain)s)
@@ -33,7 +33,7 @@ select max(at) from (
 ) lasts
 
 -- name: timings
--- Buckets are summed, step by step (few sort quickly), and then cut: no average of percentiles. Numeric would be slower.
+-- Buckets are summed step by step (small sorts are quick), then cut: no average of percentiles. Numeric would be slower.
 select extract(epoch from steps.at)::int8 as at, cut.*
 from ({steps}) steps, lateral (
     with counted as (
@@ -58,7 +58,7 @@ from ({steps}) steps, lateral (
 ) cut
 
 -- name: timings_of_cut
--- The same of how long it took.
+-- As counts_of_cut, for latencies.
 {timings}
 union all
 select extract(epoch from at)::int8, p50, p95, p99, bands, numbers
@@ -72,12 +72,12 @@ min(bucket) filter (where upto * 100 >= whole * 50) as p50, min(bucket) filter (
     min(bucket) filter (where upto * 100 >= whole * 99) as p99
 
 -- name: every_step
--- The steps of a window, also those in which nothing finished.
+-- The steps of a window, with those in which nothing finished.
 select at
 from generate_series(date_trunc(%(grain)s, %(since)s::timestamptz, 'UTC'), %(until)s::timestamptz, %(step)s::interval) as at
 
 -- name: steps_to_sum
--- Of these, those that go on, or that a batch added to since: of each that was counted the row of all is there. Found first.
+-- Open steps, and those that a batch added to since: a counted step has a row for all names. Found first.
 {every_step} where not exists (
     select from pgqueue_countbucket cut
     where (cut.endpoint, cut.queue, cut.type, cut.grain) = ('', '', '', %(grain)s) and cut.at = at.at
@@ -90,7 +90,7 @@ grain = %(grain)s and at >= %(since)s and at < %(until)s
     and (%(type)s = '' or type = %(type)s)
 
 -- name: kinds
--- What may be asked for in a window, by what it is, the busiest first. One look for all three: the window is large.
+-- Queues, endpoints and types of a window, the busiest first. One pass for all three: the window is large.
 with counted as (
     {counted}
 ), named as (
@@ -111,7 +111,7 @@ where grain = %(grain)s and at >= %(since)s and at < %(until)s
 group by 1, 2, 3
 
 -- name: counted_cut
--- Likewise of steps that are not counted yet; of others each name by itself.
+-- Likewise for steps that are not counted yet; the others have one row for each name.
 select summed.*
 from ({steps}) steps, lateral (
     select queue, endpoint, type, sum(messages) as messages
@@ -124,7 +124,7 @@ where grain = %(grain)s and at >= %(since)s and at < %(until)s
 group by 1, 2, 3
 
 -- name: failures
--- Which failures by fingerprint, the most frequent first; new is what was never seen before the window, where any was kept.
+-- Failures by fingerprint, the most frequent first; new: never seen before the window, if anything older is kept.
 with shown as (
     select
         fingerprint, min(exception) as exception, min(message) as message, min(first_at) as first, max(last_at) as last,
@@ -148,13 +148,13 @@ select
 from shown order by messages desc, fingerprint
 
 -- name: failed_minutes
--- As batches leave them.
+-- As batches wrote them.
 select fingerprint, exception, message, messages, first_at, last_at
 from pgqueue_failurerollup
 where {between} and {of}
 
 -- name: failed_cut
--- Likewise of steps that are not counted yet, each by the index; of others each failure once.
+-- Likewise for steps that are not counted yet, each by the index; the others have each failure once.
 select summed.*
 from ({steps}) steps, lateral (
     select fingerprint, exception, message, messages, first_at, last_at
@@ -170,8 +170,8 @@ where grain = %(grain)s and {between} and {of} and exists (
 )
 
 -- name: slowest
--- Of each type, in a window and in one that ended before it began: buckets are summed, and then cut. Both are given in as few
--- steps as they have, since a day's buckets are those of its hours.
+-- Of each type, in a window and in an earlier one: buckets are summed, then cut. Both come in as few steps as possible,
+-- since a day's buckets are those of its hours.
 with counted as (
     select type, is_before, bucket, sum(number::float8) as number
     from unnest(%(are_before)s::bool[], %(grains)s::text[], %(begins)s::timestamptz[], %(ends)s::timestamptz[])
@@ -199,8 +199,8 @@ where not now.is_before
 order by now.p95 desc, now.messages desc, now.type limit 20
 
 -- name: maybe_slowest
--- Types of which 19 in 20 took so long that they may be among the twenty slowest: as the twentieth or longer, by bands. Of
--- steps that were cut few rows tell it, and the band of a sum of steps is exactly that of its bucket.
+-- Types whose 95th percentile may be among the twenty slowest: in the band of the twentieth, or a slower one. Steps
+-- that were cut tell it by few rows, and the band of a sum of steps is exactly that of its bucket.
 with timed as (
     select type, band, number
     from pgqueue_latencybucket, unnest(bands, numbers) as counted (band, number)
@@ -226,18 +226,18 @@ with timed as (
 select type from placed where place <= 20
 
 -- name: between
--- Of rows that know their minute.
+-- For rows that have their minute.
 at >= %(since)s and at < %(until)s
 
 -- name: of
--- Of these kinds; an empty name asks for all.
+-- For these names; an empty one asks for all.
 (%(queue)s = '' or queue = %(queue)s) and (%(endpoint)s = '' or endpoint = %(endpoint)s)
     and (%(type)s = '' or type = %(type)s)
 
 -- name: stories
--- What became of what failed in a window: all that any batch knows of it, the last to fail first, and how many of all.
--- All who receive an event have one id: what one of them did says nothing of another.
--- Years have millions: the newest parts stand for all, and tell it by as many of them as were looked at.
+-- What became of what failed in a window: all that any batch knows of it, the last to fail first, and totals. All
+-- receivers of an event share its id: the outcome of one says nothing of another's. Years have millions: the newest
+-- parts stand for all, and is_capped says so.
 with parts as materialized (
     select message_id, endpoint, last_failed_at from pgqueue_retryoutcome
     where last_failed_at >= %(since)s and last_failed_at < %(until)s and {of}
@@ -266,14 +266,14 @@ select
 from told order by last_failed desc, message_id, endpoint
 
 -- name: retried
--- Messages that succeeded once they were tried again, by step: others that succeeded have no story.
+-- Messages that succeeded after a retry, by step: others that succeeded have no story.
 select extract(epoch from date_trunc(%(grain)s, last_succeeded_at, 'UTC'))::int8 as at, {again}
 from pgqueue_retryoutcome
 where last_succeeded_at >= %(since)s and last_succeeded_at < %(until)s and {of}
 group by 1
 
 -- name: retried_of_cut
--- What was counted of each step that is over, and all others summed.
+-- Stored counts of steps that are over, and sums for all others.
 select extract(epoch from steps.at)::int8 as at, counted.*
 from ({steps}) steps, lateral (
     select {again}
@@ -288,20 +288,20 @@ where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(gra
     and at >= %(since)s and at < %(until)s and retried > 0
 
 -- name: again
--- Of parts of stories in one step: a message that succeeded twice in it counts once at an endpoint. As one text, by its
--- bytes: pairs are compared several times as slowly.
+-- Of parts of stories in one step: a message that succeeded twice in it counts once per endpoint. Compared as one text,
+-- by its bytes: comparing pairs is several times slower.
 count(distinct (message_id || e'\x1f' || endpoint) collate "C")::int8 as retried
 
 -- name: rejected
--- What could not be kept, over all batches that count.
+-- Rows that history could not keep, over all batches that count.
 select reason, sum(number::int8)::int8 as rows, max(ended_at) as last
 from pgqueue_historybatch, jsonb_each_text(rejected) as turned_away (reason, number)
 where state = 'done' and rejected <> '{{}}'
 group by 1 order by 2 desc, 1
 
 -- name: measure_waits
--- Of a queue's types that may expire: delivery times of some days merged by bucket, and what nobody got in time. Endpoints
--- that share a queue wait in it together.
+-- Of a queue's types that may expire: delivery times of some days merged by bucket, and how many messages expired.
+-- Endpoints that share a queue wait in it together.
 with merged as (
     select ttbr.id, bucket, sum(number)::int8 as number
     from pgqueue_minimumttbr ttbr
