@@ -59,8 +59,8 @@ from {table}
 where MessageId = unistr(:id) and nlssort(MessageId, 'NLS_SORT=BINARY') = nlssort(unistr(:id), 'NLS_SORT=BINARY')
 
 -- name: store
--- Waits for an uncommitted insert of the same id. The server has no timeout for that, so the driver needs one. The
--- operations come last, as long values must, and not in a block, which takes no value longer than 32,767 bytes.
+-- Waits for an uncommitted insert of the same id. The server has no timeout for that, so the driver needs one.
+-- The operations come last, as long values must, and not in a block, which takes no value longer than 32,767 bytes.
 insert into {table} (MessageId, PersistenceVersion, Operations) values (unistr(:id), :version, :operations)
 
 -- name: complete
@@ -78,8 +78,8 @@ begin
 end;
 
 -- name: work
--- One check a minute, by the index. The lock belongs to the session, across its commits: a killed leader loses it. A
--- row lock would end with the first batch. Requested by number: a name would be written into the catalog, and
+-- One check a minute, by the index. The lock belongs to the session, across its commits: a killed leader loses it.
+-- A row lock would end with the first batch. Requested by number: a name would be written into the catalog, and
 -- committed, each time.
 declare
     leads integer := sys.dbms_lock.request(
@@ -114,8 +114,8 @@ CreatedAt not between sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1
 :grace is not null
 
 -- name: purge
--- Without what another cleaner has locked. By a cursor: rownum counts rows before locked ones are skipped, so a second
--- cleaner would find nothing.
+-- Without what another cleaner has locked.
+-- By a cursor: rownum counts rows before locked ones are skipped, so a second cleaner would find nothing.
 declare
     cursor due is
         select rowidtochar(rowid) from {table}

@@ -40,8 +40,9 @@ where c.object_id = object_id(%(table)s)
 order by c.column_id
 
 -- name: triggers
--- Enabled triggers. A delete with an output clause is refused where one is on delete (334); with any trigger, due
--- messages cannot be moved into the table (331).
+-- Enabled triggers.
+-- A delete with an output clause is refused where one is on delete (334); with any trigger, due messages cannot be
+-- moved into the table (331).
 select r.name as name, max(case when e.type_desc = N'DELETE' then 1 else 0 end) as is_of_deletes
 from {catalog}sys.triggers r
 join {catalog}sys.trigger_events e on e.object_id = r.object_id

@@ -1,7 +1,7 @@
 -- name: first
--- A statement begins a transaction: after one that the server ended, the next statement does not commit by itself. A
--- failure undoes its statement. A table with a filtered index or a computed column refuses writes (1934) unless all of
--- these are set; the driver's login sets only some.
+-- A statement begins a transaction: after one that the server ended, the next statement does not commit by itself.
+-- A failure undoes its statement. A table with a filtered index or a computed column refuses writes (1934) unless all
+-- of these are set; the driver's login sets only some.
 set quoted_identifier on;
 set ansi_nulls on;
 set ansi_padding on;

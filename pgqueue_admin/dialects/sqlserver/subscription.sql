@@ -8,8 +8,8 @@ create table {table} (
 )
 
 -- name: subscribe
--- One row per endpoint and topic: an endpoint that moved replaces its address. Concurrent subscribers take turns. The
--- casts are one letter longer than the key: a longer name is refused, not cut. As nvarchar(max), which the driver
+-- One row per endpoint and topic: an endpoint that moved replaces its address. Concurrent subscribers take turns.
+-- The casts are one letter longer than the key: a longer name is refused, not cut. As nvarchar(max), which the driver
 -- sends, a name would use no index.
 merge {table} with (holdlock, tablock) as target
 using (

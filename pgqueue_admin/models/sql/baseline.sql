@@ -65,8 +65,8 @@ grouping sets ((), (queue, endpoint), (type), (queue, endpoint, type))
 having (grouping(endpoint) = 1 or queue <> '' or endpoint <> '') and (grouping(type) = 1 or type <> '')
 
 -- name: weeks
--- The same step of the weeks before, by the clocks of a zone: their changes move no hour of the week. Where clocks
--- change by half an hour, the hour in which the step would have begun.
+-- The same step of the weeks before, by the clocks of a zone: their changes move no hour of the week.
+-- Where clocks change by half an hour, the hour in which the step would have begun.
 with before as (
     select
         at, date_trunc('hour', (at at time zone %(zone)s - week * interval '7 days') at time zone %(zone)s, 'UTC') as earlier

@@ -31,8 +31,9 @@ revoke create on schema {schema} from {who}
 revoke create on schema {schema} from public
 
 -- name: creators
--- Roles that may create in these schemas, besides superusers and this role; null: everybody. The owner of a schema
--- counts where its tables are another role's: having created it before the console, the owner may have kept a way in.
+-- Roles that may create in these schemas, besides superusers and this role; null: everybody.
+-- The owner of a schema counts where its tables are another role's: having created it before the console, the owner may
+-- have kept a way in.
 select n.nspname::text as schema, who.name
 from pg_namespace n
 cross join lateral (

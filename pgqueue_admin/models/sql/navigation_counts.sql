@@ -41,9 +41,9 @@ from (
 ) team
 
 -- name: newest
--- The newest sample of an existing queue in the first database; other databases have samplers of their own. Without
--- queues there is no sample: then the sampler's heartbeat stands for it, if its last query was answered. Likewise where
--- no queue can be read.
+-- The newest sample of an existing queue in the first database; other databases have samplers of their own.
+-- Without queues there is no sample: then the sampler's heartbeat stands for it, if its last query was answered.
+-- Likewise where no queue can be read.
 coalesce(
     (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
      where q.gone_since is null and l.error = '' and q.schema not like all(%(others)s)),

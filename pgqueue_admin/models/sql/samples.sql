@@ -16,8 +16,8 @@ where queue_id = any(%(queues)s) and at > %(since)s
 group by 1, 2
 
 -- name: thin
--- Keeps the first sample of each minute of these queues. Selects what to delete: NOT IN over what stays is evaluated
--- row by row once that exceeds work_mem, and does not end.
+-- Keeps the first sample of each minute of these queues.
+-- Selects what to delete: NOT IN over what stays is evaluated row by row once that exceeds work_mem, and does not end.
 delete from pgqueue_sample where id = any(array(
     select id
     from (
@@ -29,8 +29,8 @@ delete from pgqueue_sample where id = any(array(
 ))
 
 -- name: depths
--- The samples of each queue, and, as queue 0, of all input queues together: samples of one round have one time. A queue
--- that could not be read in a round has a sample without figures.
+-- The samples of each queue, and, as queue 0, of all input queues together: samples of one round have one time.
+-- A queue that could not be read in a round has a sample without figures.
 select
     queue_id as queue, at, depth, in_per_second, out_per_second,
     case when ready > 0 and oldest_at is not null then greatest(0, extract(epoch from at - oldest_at)) end::float8

@@ -170,8 +170,8 @@ where grain = %(grain)s and {between} and {of} and exists (
 )
 
 -- name: slowest
--- Of each type, in a window and in an earlier one: buckets are summed, then cut. Both come in as few steps as possible,
--- since a day's buckets are those of its hours.
+-- Of each type, in a window and in an earlier one: buckets are summed, then cut.
+-- Both come in as few steps as possible, since a day's buckets are those of its hours.
 with counted as (
     select type, is_before, bucket, sum(number::float8) as number
     from unnest(%(are_before)s::bool[], %(grains)s::text[], %(begins)s::timestamptz[], %(ends)s::timestamptz[])
@@ -199,8 +199,8 @@ where not now.is_before
 order by now.p95 desc, now.messages desc, now.type limit 20
 
 -- name: maybe_slowest
--- Types whose 95th percentile may be among the twenty slowest: in the band of the twentieth, or a slower one. Steps
--- that were cut tell it by few rows, and the band of a sum of steps is exactly that of its bucket.
+-- Types whose 95th percentile may be among the twenty slowest: in the band of the twentieth, or a slower one.
+-- Steps that were cut tell it by few rows, and the band of a sum of steps is exactly that of its bucket.
 with timed as (
     select type, band, number
     from pgqueue_latencybucket, unnest(bands, numbers) as counted (band, number)
@@ -235,8 +235,8 @@ at >= %(since)s and at < %(until)s
     and (%(type)s = '' or type = %(type)s)
 
 -- name: stories
--- What became of what failed in a window: all that any batch knows of it, the last to fail first, and totals. All
--- receivers of an event share its id: the outcome of one says nothing of another's. Years have millions: the newest
+-- What became of what failed in a window: all that any batch knows of it, the last to fail first, and totals.
+-- All receivers of an event share its id: the outcome of one says nothing of another's. Years have millions: the newest
 -- parts stand for all, and is_capped says so.
 with parts as materialized (
     select message_id, endpoint, last_failed_at from pgqueue_retryoutcome
@@ -288,8 +288,8 @@ where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(gra
     and at >= %(since)s and at < %(until)s and retried > 0
 
 -- name: again
--- Of parts of stories in one step: a message that succeeded twice in it counts once per endpoint. Compared as one text,
--- by its bytes: comparing pairs is several times slower.
+-- Of parts of stories in one step: a message that succeeded twice in it counts once per endpoint.
+-- Compared as one text, by its bytes: comparing pairs is several times slower.
 count(distinct (message_id || e'\x1f' || endpoint) collate "C")::int8 as retried
 
 -- name: rejected

@@ -51,8 +51,8 @@ select MessageId as "id", Dispatched as "dispatched", Operations as "operations"
 from "SALES_OD"
 where MessageId = unistr(:id) and nlssort(MessageId, 'NLS_SORT=BINARY') = nlssort(unistr(:id), 'NLS_SORT=BINARY')
 
--- store: Waits for an uncommitted insert of the same id. The server has no timeout for that, so the driver needs one. The
--- operations come last, as long values must, and not in a block, which takes no value longer than 32,767 bytes.
+-- store: Waits for an uncommitted insert of the same id. The server has no timeout for that, so the driver needs one.
+-- The operations come last, as long values must, and not in a block, which takes no value longer than 32,767 bytes.
 insert into "SALES_OD" (MessageId, PersistenceVersion, Operations) values (unistr(:id), :version, :operations)
 
 -- complete: Pessimistic: the record exists already, and no other session can have it.
@@ -67,8 +67,8 @@ begin
     end if;
 end;
 
--- work: One check a minute, by the index. The lock belongs to the session, across its commits: a killed leader loses it. A
--- row lock would end with the first batch. Requested by number: a name would be written into the catalog, and
+-- work: One check a minute, by the index. The lock belongs to the session, across its commits: a killed leader loses it.
+-- A row lock would end with the first batch. Requested by number: a name would be written into the catalog, and
 -- committed, each time.
 declare
     leads integer := sys.dbms_lock.request(
@@ -101,8 +101,8 @@ CreatedAt not between sys_extract_utc(systimestamp) - numtodsinterval(:grace / 1
 -- is_undated: The original's table has no creation time: the caller remembers when it first saw a record.
 :grace is not null
 
--- purge: Without what another cleaner has locked. By a cursor: rownum counts rows before locked ones are skipped, so a second
--- cleaner would find nothing.
+-- purge: Without what another cleaner has locked.
+-- By a cursor: rownum counts rows before locked ones are skipped, so a second cleaner would find nothing.
 declare
     cursor due is
         select rowidtochar(rowid) from "SALES_OD"

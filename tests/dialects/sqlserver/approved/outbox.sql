@@ -65,8 +65,8 @@ where MessageId = cast(%(id)s as nvarchar(201)) and Dispatched = 0;
 if @@rowcount = 0
     throw 51001, N'the record was marked as dispatched already', 1
 
--- work: One check a minute, by both indexes, without records that are being written. The lock belongs to the session: a
--- killed leader loses it.
+-- work: One check a minute, by both indexes, without records that are being written.
+-- The lock belongs to the session: a killed leader loses it.
 declare @leads int = 0;
 if applock_mode(N'public', cast(%(resource)s as nvarchar(255)), N'Session') <> N'Exclusive'
     exec @leads = sys.sp_getapplock @Resource = %(resource)s, @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0;

@@ -34,8 +34,9 @@ join sys.types t on t.user_type_id = c.user_type_id
 where c.object_id = object_id(%(table)s)
 order by c.column_id
 
--- triggers: Enabled triggers. A delete with an output clause is refused where one is on delete (334); with any trigger, due
--- messages cannot be moved into the table (331).
+-- triggers: Enabled triggers.
+-- A delete with an output clause is refused where one is on delete (334); with any trigger, due messages cannot be
+-- moved into the table (331).
 select r.name as name, max(case when e.type_desc = N'DELETE' then 1 else 0 end) as is_of_deletes
 from sys.triggers r
 join sys.trigger_events e on e.object_id = r.object_id

@@ -6,8 +6,8 @@ create table [dbo].[SubscriptionRouting] (
     primary key clustered (Endpoint, Topic)
 )
 
--- subscribe: One row per endpoint and topic: an endpoint that moved replaces its address. Concurrent subscribers take turns. The
--- casts are one letter longer than the key: a longer name is refused, not cut. As nvarchar(max), which the driver
+-- subscribe: One row per endpoint and topic: an endpoint that moved replaces its address. Concurrent subscribers take turns.
+-- The casts are one letter longer than the key: a longer name is refused, not cut. As nvarchar(max), which the driver
 -- sends, a name would use no index.
 merge [dbo].[SubscriptionRouting] with (holdlock, tablock) as target
 using (
