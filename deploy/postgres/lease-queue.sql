@@ -113,7 +113,8 @@ create table messages.engine_schema (
     only_row boolean primary key default true check (only_row)
 );
 
--- said so. Nobody prunes what another one has not read. Transaction ids mean something in one cluster.
+-- Each keeps its ledger in a database of its own. No console prunes what another one has not read. Transaction ids are
+-- valid in one cluster.
 create table messages.history_reader (
     reader uuid primary key,
     name text not null,
@@ -158,7 +159,8 @@ create or replace trigger dead_message_trigger after insert on messages.message_
 create or replace trigger archive_event_append_only before update or delete on messages.archive_event
     for each row execute function messages.refuse_change();
 
--- whoever locks without a token takes it over. Defaults that do not hang on a session's zone, also where they were adopted.
+-- A token is valid while token_expires_at equals lock_expires_at: a client that locks without a token takes the message
+-- over. The defaults do not depend on a session's zone, also in adopted tables.
 alter table messages.message
     alter column created_at set default (now() at time zone 'utc'),
     add column attempts integer not null default 0,
@@ -178,7 +180,8 @@ alter table messages.message_archive
 create index message_archive_endings on messages.message_archive (created_at) where kind = 'lease' and message_id is not null;
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead';
 
--- deleted none, somebody else has ended the message before, and the row says whose ending came first. Never refuses anything.
+-- Where they deleted none, somebody else has ended the message before, and the row names the first ending. Never
+-- refuses anything.
 create or replace function messages.note_deleted() returns trigger language plpgsql as $$
 begin
     perform pg_catalog.set_config('messages.deleted', pg_catalog.concat(old.id, ' ', old.created_at), true);
@@ -244,16 +247,17 @@ exception when others then
     return null;
 end $$;
 
--- at the commit its former row says how it ended: then the row that it got is there, whichever of the two was written first.
--- Costs nothing of a message that was never retried, and refuses nothing.
+-- Whoever ends it, at the commit its former row records how it ended: by then the new archive row exists, whichever of
+-- the two was written first. Costs a message that was never retried nothing, and refuses nothing.
 alter table messages.message add column retried_from integer;
 alter table messages.message_archive add column retried_as integer;
 create constraint trigger lease_note_retried after delete on messages.message deferrable initially deferred
     for each row when (old.retried_from is not null) execute function messages.note_retried();
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead';
 
--- its archive row, at the same commit: nobody has to find out which rows are new. Without a foreign key: the original's script
--- truncates the archive. The function may write where he who archives may not, and does nothing but that.
+-- Each is committed with its archive row: nobody has to find out which rows are new. Without a foreign key: the
+-- original's script truncates the archive. The function may write where the archiving role may not, and does nothing
+-- else.
 create table messages.dead_consumer (
     since timestamptz not null default now(),
     only_row boolean primary key default true check (only_row)
@@ -282,7 +286,8 @@ create or replace trigger lease_deliver_dead after insert on messages.message_ar
     for each row when (new.result <> 'success' and new.kind = 'lease' and new.second_ending_of is null)
     execute function messages.deliver_dead();
 
--- have what he made there run by these. What somebody has dropped is left out.
+-- A role that may create in a schema of their search path could make them run its code. Functions that somebody has
+-- dropped are left out.
 do $$
 declare
     each regprocedure;
@@ -297,8 +302,9 @@ begin
     end loop;
 end $$;
 
--- schedule_run is a due time of the next 31 days, and then what became of it; one without an outcome is still to come. What is to come and what is
--- past have an index each: from one of both the planner would walk through all that is past.
+-- They are beside the queues, so that a due time is claimed and its message inserted in one transaction. A row of
+-- schedule_run is a due time of the next 31 days, and later its outcome; one without an outcome is still to come.
+-- Future and past due times have an index each: with one for both the planner would walk through all past ones.
 create table messages.schedule (
     id bigint primary key generated always as identity,
     name text not null unique check (name <> ''),
@@ -346,19 +352,20 @@ create table messages.schedule_look (
 );
 insert into messages.schedule_look (at) values (null);
 
--- fingerprint yet: nothing, but where others archive.
+-- The second holds rows without a fingerprint: none, unless others archive.
 alter table messages.message_archive add column fingerprint text;
 create index message_archive_fingerprint on messages.message_archive (fingerprint, died_at desc, seq desc) include (state)
     where fingerprint is not null;
 create index message_archive_no_fingerprint on messages.message_archive (id) where fingerprint is null and result <> 'success';
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead';
 
--- those that may wait there still.
+-- The index holds only those that may still wait there.
 alter table messages.operation_item add column sent_as text, add column left_at timestamptz;
 create index operation_item_sent on messages.operation_item (operation, position) where sent_as is not null and left_at is null;
 
--- became of its transaction; without one that cannot have been committed. A row goes when that is known, and what came of it is
--- where it belongs. Not known: nobody can be told any more, and a person decides. Of an archived message there is one at most.
+-- By its mark the other database is asked for the outcome of its transaction; without one that cannot have been
+-- committed. The row is deleted once the outcome is known and recorded where it belongs. If not_known is set, nobody
+-- can find out any more, and a person decides. An archived message has one crossing at most.
 create table messages.crossing (
     id bigint primary key generated always as identity,
     alias text not null,
@@ -390,15 +397,16 @@ create table messages.crossing_copy (
     expires timestamp,
     headers text,
     body bytea,
-    number bigint not null -- seq there: with the names of a queue it would be taken for one
+    number bigint not null -- seq there: with a queue's column names the table would be taken for one
 );
 create index crossing_copy_crossing on messages.crossing_copy (crossing);
 
 alter table messages.message add column lock_holder text;
 
--- it: a NOTIFY that nobody hears costs time and nothing else. Which retry a message is stands by its id, so that its next death is counted.
--- Without foreign keys: the original's script truncates the archive. The function may write where he who archives may not, and does
--- nothing but that.
+-- While there is a rule, a trigger keeps each death in the commit that archives it: a NOTIFY that nobody hears costs
+-- time and nothing else. Which retry a message is, is stored by its id, so that its next death is counted. Without
+-- foreign keys: the original's script truncates the archive. The function may write where the archiving role may not,
+-- and does nothing else.
 create table messages.lease_rule (
     id bigint primary key generated always as identity,
     message_type text not null unique,
@@ -440,9 +448,10 @@ create or replace trigger lease_keep_for_rules after insert on messages.message_
     for each row when (new.result <> 'success' and new.kind = 'lease' and new.second_ending_of is null)
     execute function messages.keep_for_rules();
 
--- tells of a row that somebody deletes by hand. What changes is a row beside the tallies, with the change's own transaction: two deaths of
--- one cause do not wait for each other, and a count is the sum of both tables. Housekeeping adds these up. A trigger that fires for
--- each row costs what succeeds nothing; of many rows that one statement changes a few sums are written.
+-- Kept by triggers, as nothing else reports a row that somebody deletes by hand. A change is a row beside the tallies,
+-- with the change's own transaction: two deaths of one cause do not wait for each other, and a count is the sum of both
+-- tables. Housekeeping adds these up. A trigger for each row costs a success nothing; a statement that changes many
+-- rows writes a few sums.
 create table messages.failure_tally (
     fingerprint text not null,
     queue text not null,
@@ -522,8 +531,8 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 select messages.recount_failures();
 
--- rights of whoever calls it. One schedule is in one caller's hands at a time, and each due time has one row: so it is sent once.
--- Braces and percent signs are doubled in these files.
+-- A function, because the table differs by schedule, and because pg_cron takes nothing but a statement. It runs with
+-- the rights of its caller. One caller at a time runs a schedule, and each due time has one row: so it is sent once.
 create or replace function messages.send_scheduled(
     sent messages.schedule, due timestamptz, local_due timestamp, out message_id text, out row_id uuid
 ) language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -1,17 +1,17 @@
 -- name: one_snapshot
--- What is new and what lies there must agree: a death between two snapshots would be counted twice.
+-- New and existing deaths must agree: a death between two snapshots would be counted twice.
 set transaction isolation level repeatable read
 
 -- name: here
--- Which database this is: transaction ids mean nothing in another cluster, nor after a restore into one.
+-- Identity of this database: transaction ids mean nothing in another cluster, nor after a restore into one.
 select (select system_identifier from pg_control_system()) || '/'
        || (select oid from pg_database where datname = current_database()) as database,
        pg_current_snapshot()::text as snapshot, clock_timestamp() as at
 
 -- name: deaths
--- Visible now and not visible then, by the row's own transaction id: one that committed late is never missed. Old is what
--- an error queue had held for over a day, and what failed before we began and came in soon after. What a person took out
--- of a queue into the bin never died: it is known by its two times, which are one.
+-- Visible now and not at the earlier snapshot, by the row's own transaction id: one that committed late is never
+-- missed. Old: what an error queue had held for over a day, and what failed before we began and was archived soon
+-- after. What a person moved from a queue into the bin never died: its two times are equal.
 here as materialized (
     select pg_current_snapshot() as now, %(since)s::pg_snapshot as since
 ), died as (
@@ -30,7 +30,7 @@ here as materialized (
 )
 
 -- name: died_since
--- By queue and cause. Others may write any time, also infinity: since then is since the calendar began, or since now.
+-- By queue and cause. Others may write any time, even infinity: first_at is kept between the calendar's start and now.
 with {deaths}, counted as (
     select queue, cause, count(*) as count from died group by queue, cause
 ), {named}
@@ -44,13 +44,13 @@ left join (
 ) g on true
 
 -- name: taken_over
--- The old ones among the same deaths, by the queue that they came in from.
+-- The old ones among the same deaths, by the queue that they were ingested from.
 with {deaths}
 select came_from, count(*) as count from died where old group by came_from order by came_from
 
 -- name: named
--- Each queue has so many causes by name, those that have a warning before all others; its other causes are one without a name.
--- Whoever writes an exception's type may write thousands.
+-- Each queue has a limited number of causes by name, those with a warning before all others; its other causes are one
+-- without a name. Any sender may write thousands of exception types.
 named as (
     select queue, cause, case when is_open or place + taken <= %(most)s then cause else '' end as shown
     from (
@@ -65,8 +65,9 @@ named as (
 )
 
 -- name: lying
--- What lies dead and undecided now, by the queue it died in and by cause. Counted from the index of the dead alone, which
--- has the exception; rows are read, for their results, only where some have none. Times as in died_since.
+-- Dead messages that nobody has resolved, by the queue they died in and by cause.
+-- Counted from the index of the dead alone, which has the exception; rows are read, for their results, only where some
+-- have none. Times as in died_since.
 with groups as materialized (
     select queue, exception_type as cause, count(*) as count, min(died_at) as first_at
     from messages.message_archive where state = 'dead' group by queue, exception_type
@@ -91,8 +92,8 @@ select queue, named.shown as cause, sum(count)::bigint as count,
 from counted join named using (queue, cause) group by queue, named.shown
 
 -- name: resolutions
--- Of what came into the archive by a cause since its warning began: what was decided, by whom, the most of it first. It
--- had died before, sometimes long; by when it died an index finds it.
+-- How messages that were archived by a cause since its warning began were resolved, and by whom, most frequent first.
+-- They may have died up to 30 days before it; an index finds them by their time of death.
 select resolution, resolved_by as who, operation, count(*) as count
 from messages.message_archive
 where (queue = %(queue)s or queue is null and %(queue)s = '"messages"."message"')

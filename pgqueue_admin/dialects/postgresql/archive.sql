@@ -1,5 +1,5 @@
 -- name: archive_failed
--- Plain insert in the caller's transaction, by his search path: names stand in full (docs/decisions/012). `created_at` and `archived_at` are the original's: UTC without a zone.
+-- In the caller's transaction and search path, so names are in full (docs/decisions/012). The original's times: UTC without a zone.
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
     row_id, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table, retry_blocked_reason,
@@ -25,12 +25,13 @@ returning id
 , m.fingerprint
 
 -- name: no_fingerprint
--- In their place, where the engine's tables are of a version before fingerprints.
+-- In their place, where the engine's tables are older than fingerprints.
 /* none */
 
 -- name: take
--- Rows in somebody's hands are left to them. The body stays in the database: it may be 50 MB, and is not needed to read headers.
--- Of so many headers as one batch may read, and one row in any case; near: how many rows there were to take.
+-- Locked rows are left to their owners.
+-- The body stays in the database: it may be 50 MB, and is not needed to read headers. Limited by the size of the
+-- headers that one batch may read, with at least one row; near: how many rows were available.
 with near as materialized (
     select tableoid::bigint as part, ctid::text as place, id, headers, seq
     from {table} order by seq limit %(limit)s for update skip locked
@@ -41,7 +42,7 @@ select part, place, id, headers, near from (
 ) batch where nth = 1 or read <= %(most)s order by nth
 
 -- name: move
--- One statement deletes and archives, so that no body passes through the process. A place is one of a part of the table.
+-- One statement deletes and archives, so that no body passes through the process. A place is unique in its partition only.
 with meant as materialized (
     select * from jsonb_to_recordset(%(rows)s::jsonb) as row_of_headers (
         part oid, place tid, message jsonb, result public.message_status, handled_by text, details text, kind text, queue text,
@@ -67,20 +68,20 @@ order by g.seq
 returning id, result::text as result, message_id, queue
 
 -- name: kept_of_queue
--- Part of move: what is kept of a row of a queue.
+-- Part of move: what is kept of a queue's row.
 id, seq, expires, headers, body
 
 -- name: kept_of_copy
--- In its place, of a row that was copied out of a queue of another database.
+-- In its place, for a row copied out of a queue of another database.
 row_id as id, number as seq, expires, headers, body
 
 -- name: kept_of_delayed
--- In its place, of a row that was delayed: it has no number, and does not expire while it waits.
+-- In its place, for a delayed row: it has no number, and does not expire while it waits.
 id, 0 as seq, null::timestamp as expires, headers, body
 
 -- name: dead_again
--- A retried message that died once more: its former row says so, the new row is a death of its own. Where a retry had a
--- token, what died has to have it: anybody may send a failure with the same message id.
+-- A retried message died once more: its former row records that, the new row is a death of its own.
+-- If the retry had a token, the death must have it too: anybody may send a failure with the same message id.
 with former as (
     update messages.message_archive a set resolution = 'dead_again', ended_at = pg_catalog.clock_timestamp()
     from rows from (
@@ -98,15 +99,15 @@ insert into messages.archive_event (archive_id, who, verb, operation, target)
 select id, 'archive', 'died again', operation, queue from former
 
 -- name: is_the_one
--- Part of dead_again: by the token of its retry, where that had one. Queues of others are given none.
+-- Part of dead_again: by the token of its retry, where that had one. Retries into foreign queues carry none.
 (a.retry_token is null or a.retry_token operator(pg_catalog.=) died.token)
 
 -- name: any_may_be
--- In its place, where the engine's tables are of a version before tokens.
+-- In its place, where the engine's tables are older than tokens.
 true
 
 -- name: has_column
--- Tables of older versions lack some. By the catalog, since a name in a closed schema is an error.
+-- Older tables lack some columns. By the catalog, since a name in a closed schema is an error.
 select exists (
     select from pg_catalog.pg_attribute a
     join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
@@ -115,8 +116,8 @@ select exists (
         and a.attname operator(pg_catalog.=) %(column)s::pg_catalog.name and not a.attisdropped)
 
 -- name: succeeded
--- The header came over the wire, anybody may have written it: it has to have the token of this very retry, and to have been
--- received from the queue that the retry went into.
+-- The header came over the wire, and anybody may have written it: it must have the token of this very retry, and the
+-- message must have been received from the queue that the retry went into.
 with former as (
     update messages.message_archive set resolution = 'succeeded', ended_at = pg_catalog.clock_timestamp()
     where id operator(pg_catalog.=) %(id)s and message_id operator(pg_catalog.=) %(message_id)s
@@ -128,8 +129,8 @@ insert into messages.archive_event (archive_id, who, verb, operation, target)
 select id, %(who)s, 'succeeded', operation, queue from former
 
 -- name: is_queue
--- A table with the columns that a retry writes, and the one by which it is received; the address came with a message, so
--- nothing else may be written to.
+-- A table with the columns that a retry writes, and the one by which it is received.
+-- The address came with a message, so nothing else may be written to.
 (select count(*) = 5 from pg_catalog.pg_attribute q
      join pg_catalog.pg_class t on t.oid = q.attrelid
      join pg_catalog.pg_namespace n on n.oid = t.relnamespace
@@ -139,7 +140,7 @@ select id, %(who)s, 'succeeded', operation, queue from former
                                        ('seq', 'integer'::regtype), ('seq', 'bigint'::regtype)))
 
 -- name: facts
--- Of one message, everything but the body and what may be long or deep: the original's document is one.
+-- Of one message, all but the body and what may be long or deep, such as the original's document.
 a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
     octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) as body_bytes,
     a.row_id, a.expires::text as expires, a.exception_type, a.target_schema, a.target_table,
@@ -148,12 +149,12 @@ a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a
     a.archived_at at time zone 'utc' as archived_at, ({is_queue}) as has_target, {on_its_way}
 
 -- name: get
--- For acts, which read headers whole. Whether a retry would find a queue is looked up each time, never remembered.
+-- For acts, which read whole headers. Whether a retry would find a queue is looked up each time, never remembered.
 select {facts}, a.headers, a.exception_message, a.stack_trace, a.failed_queue, a.details
 from messages.message_archive a where a.id = %(id)s
 
 -- name: show
--- For a page: of texts that others wrote the start and how long they are. Somebody may have written megabytes.
+-- For a page: the start and the length of texts that others wrote. Somebody may have written megabytes.
 select {facts}, left(a.headers, 65536) as headers, length(a.headers) as headers_length,
     octet_length(a.headers) as headers_bytes, left(a.exception_message, 10000) as exception_message,
     length(a.exception_message) as exception_message_length, left(a.stack_trace, 65536) as stack_trace,
@@ -161,18 +162,18 @@ select {facts}, left(a.headers, 65536) as headers, length(a.headers) as headers_
 from messages.message_archive a where a.id = %(id)s
 
 -- name: followed
--- For an open page, each second: what may change of a message, by its key.
+-- For an open page, each second: what may change in a message, by its key.
 select id, state, queue, message_type, resolved_by, resolved_at, ended_at from messages.message_archive where id = %(id)s
 
 -- name: listed
--- Of a message in a list. Stack traces and headers are left to the message's own page.
+-- Of a message in a list. Stack traces and headers are only on the message's own page.
 a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
     octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 400) as exception_message,
     a.failed_queue, a.target_schema, a.target_table, a.retry_blocked_reason, a.endpoint, a.machine, a.attempts, a.sent_at,
     a.died_at, a.resolved_by, a.resolved_at, a.ended_at, a.operation, ({is_queue}) as has_target
 
 -- name: exported
--- Of a message in a file, in the place of listed: the start of what its error and its headers say, too. Bodies stay.
+-- Of a message in a file, in place of listed: also the start of its error's text and of its headers. Bodies stay.
 a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type, a.row_id,
     octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 10000) as exception_message,
     length(a.exception_message) as exception_message_length, a.retry_blocked_reason, a.endpoint, a.machine, a.attempts, a.sent_at,
@@ -180,16 +181,16 @@ a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a
     length(a.headers) as headers_length
 
 -- name: newest_first
--- Of a search of texts, which finds a piece's messages in no order: so that a file is read as a page is.
+-- For a search of texts, which returns a piece's messages in no order: a file has the order of a page.
 select a.id from messages.message_archive a where a.id = any (%(ids)s::integer[])
 order by a.died_at desc, a.seq desc
 
 -- name: only_keys
--- Of a message in a list of which one row cannot be read: which are asked for one by one.
+-- Of a message in a list with an unreadable row: the rows are then read one by one.
 a.id, a.seq, a.died_at
 
 -- name: listed_one
--- By its key, as a list has it.
+-- By its key, as a list shows it.
 select {listed} from messages.message_archive a where a.id = %(id)s
 
 -- name: page
@@ -202,7 +203,7 @@ order by a.died_at desc, a.seq desc
 limit %(limit)s
 
 -- name: page_back
--- Oldest first, from a key on; and the page before a key, nearest first: whoever asks turns it round.
+-- Oldest first, from a key on; also the page before a key, nearest first: the caller reverses it.
 select {listed}
 from messages.message_archive a
 where {matches}
@@ -211,7 +212,7 @@ order by a.died_at, a.seq
 limit %(limit)s
 
 -- name: sorted
--- By what no index orders: the newest so many that a search finds, from where its first page began, and of them a page from a key on.
+-- By what no index orders: the newest matches up to a cap, as of the first page, and of them a page from a key on.
 with newest as materialized (
     select a.id, a.died_at, a.seq, {value}::double precision as value from messages.message_archive a
     where {matches} and (%(top)s::timestamptz is null or (a.died_at, a.seq) <= (%(top)s::timestamptz, %(top_seq)s::bigint))
@@ -225,11 +226,11 @@ from shown s join messages.message_archive a on a.id = s.id
 order by s.nth
 
 -- name: by_sent
--- Part of sorted. What is not known counts as the least.
+-- Part of sorted. An unknown time counts as the least.
 coalesce(extract(epoch from a.sent_at), '-infinity')
 
 -- name: by_size
--- Likewise, as a list shows it: the server knows it without reading the body.
+-- Likewise, as a list shows it: the server knows the size without reading the body.
 coalesce(octet_length(a.body), -1)
 
 -- name: most_first
@@ -249,12 +250,12 @@ value, seq
 (%(value)s::double precision is null or (value, seq) > (%(value)s::double precision, %(seq)s::bigint))
 
 -- name: count
--- Counted up to one above the cap and no further: a page may not cost what the archive weighs.
+-- Counted up to one above the cap and no further: a page's cost must not grow with the archive.
 select count(*) from (select 1 from messages.message_archive a where {matches} limit %(cap)s + 1) as capped
 
 -- name: facets
--- What there is to narrow a search by, counted in one read of the newest so many that it finds, and never of more. Most have the same
--- names as others: they are counted together first.
+-- What a search can be narrowed by, counted in one read of its newest matches, up to a cap.
+-- Most rows share their names with others: those are counted together first.
 with found as (
     select coalesce(a.queue, '"messages"."message"') as queue, coalesce(a.message_type, '') as type,
         coalesce(a.exception_type, '') as error,
@@ -282,12 +283,12 @@ select field, name, messages, names from (
 ) ranked where nth <= %(most)s order by field, nth
 
 -- name: ids
--- Of a search within its window: read once, for the page and the count of it.
+-- Of a search within its window: read once, for the page and its count.
 select a.id from messages.message_archive a where {matches}
 
 -- name: look_through
--- A piece of those that columns find, newest first from a key on, of which texts are read: so many, whatever matches. Times go as text,
--- since others may write any of them, and the next piece begins at the very one.
+-- A piece of what the columns find, newest first from a key on, whose texts are read: a fixed number, whatever matches.
+-- Times are sent as text, since others may write any of them, and the next piece begins at that very one.
 with piece as materialized (
     select a.id, a.died_at, a.seq from messages.message_archive a
     where {columns}
@@ -300,11 +301,11 @@ select (select count(*) from piece) as read,
     array(select a.id from messages.message_archive a where a.id = any (array(select id from piece)) and {texts}) as found
 
 -- name: estimate
--- As the server counted last: to say of how many some are.
+-- The server's last estimate of the whole, of which a search counts a part.
 select reltuples::bigint from pg_catalog.pg_class where oid = 'messages.message_archive'::regclass
 
 -- name: dead_by_queue
--- Reads the partial index of the dead only.
+-- Reads only the partial index of the dead.
 select queue, count(*) as dead, min(died_at) as oldest_at, max(died_at) as newest_at
 from messages.message_archive where state = 'dead'
 group by queue order by dead desc, queue
@@ -317,7 +318,7 @@ where state = 'dead'
 group by queue, exception_type order by dead desc, queue, exception_type
 
 -- name: body
--- A part of the body, cut in the database: 100 MB never enter the web process. Of a lease message it is its document.
+-- A part of the body, cut in the database: 100 MB never enter the web process. Of a lease message, its document.
 select octet_length(a.body) as size, substring(a.body from %(offset)s + 1 for %(length)s) as part
 from (
     select case kind when 'lease' then convert_to(message::text, 'UTF8') else body end as body
@@ -325,8 +326,8 @@ from (
 ) a
 
 -- name: body_starts
--- Of the messages of one page: of bodies the start, which the server cuts before it unpacks the rest; of a lease's document nothing
--- where it is large, as it is unpacked whole. Headers for whom masking needs them: they say which types a message is of.
+-- The start of each body on one page, which the server cuts before it unpacks the rest; nothing of a large lease
+-- document, as it is unpacked whole. Headers where masking needs them: they say which types a message is of.
 select a.id, a.kind, a.message_type,
     case a.kind when 'lease' then l.document is null or length(l.document) > %(most)s
         else octet_length(a.body) is not null and octet_length(a.body) > %(most)s end as is_cut,
@@ -340,7 +341,7 @@ from messages.message_archive a left join lateral (
 where a.id = any (%(ids)s::integer[])
 
 -- name: headers_part
--- A part of the headers as UTF-8, cut in the database likewise.
+-- A part of the headers as UTF-8, also cut in the database.
 select octet_length(headers) as size,
     substring(convert_to(headers, 'UTF8') from %(offset)s + 1 for %(length)s) as part
 from messages.message_archive where id = %(id)s
@@ -350,8 +351,9 @@ from messages.message_archive where id = %(id)s
 select id, at, who, verb, operation, target from messages.archive_event where archive_id = %(id)s order by id
 
 -- name: deaths
--- How often a message has died where it failed, and how often it was put back. A published event has one message id in the
--- queue of each subscriber, so the id alone would count the deaths of others.
+-- How often a message has died where it failed, and how often it was put back.
+-- A published event has one message id in the queue of each subscriber, so the id alone would count the deaths of
+-- others.
 with named as (
     select id, died_at, queue, result from messages.message_archive
     where id = any(array(select id from messages.message_archive where message_id = %(message_id)s limit %(limit)s))),
@@ -362,8 +364,8 @@ select (select count(*) from named) as looked_at, count(*) as deaths, min(died_a
 from died
 
 -- name: sightings
--- By any id that a person may have copied: archive id, message id, row id; each found by its own index. With OR, or in an
--- archive that was never analysed, the planner would walk all of it from the newest on.
+-- By any id that a person may have copied: archive id, message id, row id; each by its own index.
+-- With OR, or in an archive that was never analysed, the planner would walk the whole archive from the newest on.
 select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at from messages.message_archive a
 where a.id = any(array(
     select id from messages.message_archive where message_id = %(text)s
@@ -373,9 +375,9 @@ where a.id = any(array(
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: in_conversation
--- A conversation's id stands in the headers alone, which no index holds: those of the newest rows are read, but not of whoever
--- writes large ones. What is compared is the name with its quotation marks and the value behind it, so that no other header's
--- text counts.
+-- Conversation ids are in the headers only, which no index covers: the headers of the newest rows are read, except
+-- large ones. The name is compared with its quotation marks and the value behind it, so that no other header's text
+-- counts.
 select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at
 from (select id, seq, state, queue, message_type, message_id, died_at,
           case when octet_length(headers) <= 65536 then headers end as headers
@@ -385,7 +387,7 @@ where {has_conversation}
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: around_conversation
--- As in_conversation, of the rows nearest to one that is known, before and after it.
+-- As in_conversation, for the rows nearest to a known one, before and after it.
 select a.id
 from (
     (select id, queue, died_at, seq, case when octet_length(headers) <= 65536 then headers end as headers
@@ -399,13 +401,13 @@ where {has_conversation}
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: has_conversation
--- Part of these, and of those that look into queues: one id has several spellings as JSON, which the values are. Few rows hold one anywhere, so that is asked first.
+-- Part of these, and of searches in queues: an id has several spellings as JSON (values). Few rows hold one anywhere: tested first.
 exists (select from unnest(%(values)s::text[]) as value where
     strpos(a.headers, value) > 0 and strpos(a.headers, %(name)s) > 0 and starts_with(ltrim(
         substring(a.headers from strpos(a.headers, %(name)s) + length(%(name)s) for 2000), E': \t\r\n'), value))
 
 -- name: of_ids
--- Archived messages of these message ids, by their index; or by their own number.
+-- Archived messages with these message ids, by their index, or with these archive ids.
 select a.id, a.state, a.result::text as result, a.queue, a.message_id, a.message_type, a.exception_type,
     left(a.exception_message, 400) as exception_message, a.retry_blocked_reason, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at,
     a.resolved_by, a.resolved_at, a.ended_at, a.operation, left(a.headers, 65536) as headers, length(a.headers) as headers_length
@@ -417,7 +419,7 @@ where a.id = any(array(
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: queues_of
--- Where each of these died, by their numbers; those that are gone are left out. Original clients name none: theirs is the lease queue.
+-- Where each of these died; missing ones are left out. Original clients name no queue: theirs is the lease queue.
 select id, coalesce(queue, '"messages"."message"') as queue from messages.message_archive where id = any(%(ids)s::integer[])
 
 -- name: events_of
@@ -426,17 +428,17 @@ select archive_id, at, who, verb, operation, target from messages.archive_event
 where archive_id = any(%(ids)s::integer[]) order by id limit %(limit)s
 
 -- name: lock
--- Before they are looked at: a statement that waits for a lock sees in other tables what was there before it waited.
+-- Before they are read: a statement that waits for a lock sees other tables as they were before it waited.
 select id from messages.message_archive where id = any (%(ids)s::integer[]) order by id for update
 
 -- name: headed_for
--- What says into which queues they go, before any is locked; each once.
+-- What decides which queues they go into, before any is locked; each combination once.
 select distinct a.kind, a.queue, a.message_type, a.target_schema, a.target_table
 from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.state = %(state)s
 
 -- name: hold
--- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking. The catalog is asked once
--- for each queue, and not for each message.
+-- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.
+-- The catalog is queried once for each queue, not for each message.
 with held as materialized (
     select a.id, a.kind, a.state, a.queue, a.message_type, a.resolved_by, a.resolved_at, a.headers,
         octet_length(a.body) as body_bytes, a.retry_blocked_reason, a.target_schema, a.target_table
@@ -451,7 +453,7 @@ from held a left join goal on goal.target_schema = a.target_schema and goal.targ
 order by a.id
 
 -- name: on_its_way_at_once
--- Part of hold, as on_its_way: of many, by one join.
+-- Part of hold, as on_its_way: for many messages, by one join.
 c.alias as crossing, c.not_known as crossing_not_known, c.takes_in as crossing_takes_in, c.operation as crossing_operation,
 p.crossing as crossing_id
 
@@ -460,11 +462,11 @@ p.crossing as crossing_id
 left join messages.crossing_put p on p.archive_id = a.id left join messages.crossing c on c.id = p.crossing
 
 -- name: no_crossing
--- In its place, where the engine's tables are of a version before crossings.
+-- In its place, where the engine's tables are older than crossings.
 /* none */
 
 -- name: on_its_way
--- Part of facts: into which other database it is on its way, or back from which, and why nobody knows whether it arrived.
+-- Part of facts: to or from which other database it is on its way, and why its arrival cannot be known.
 (select c.alias from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id) as crossing,
 (select c.not_known from messages.crossing_put p join messages.crossing c on c.id = p.crossing where p.archive_id = a.id)
     as crossing_not_known,
@@ -475,11 +477,11 @@ left join messages.crossing_put p on p.archive_id = a.id left join messages.cros
 (select p.crossing from messages.crossing_put p where p.archive_id = a.id) as crossing_id
 
 -- name: stays_here
--- In its place, and in that of on_its_way_at_once, where the engine's tables are of a version before crossings.
+-- In its place, and in place of on_its_way_at_once, where the engine's tables are older than crossings.
 null::text as crossing, null::text as crossing_not_known, null::boolean as crossing_takes_in, null::bigint as crossing_operation, null::bigint as crossing_id
 
 -- name: put_back
--- New row id, no expiry, the body exactly as it was; it does not leave the database.
+-- New row id, no expiry, the body unchanged; it does not leave the database.
 insert into {table} (id, expires, headers, body)
 select put.row_id, null, put.headers, a.body
 from unnest(%(ids)s::integer[], %(row_ids)s::uuid[], %(headers)s::text[]) with ordinality as put (id, row_id, headers, place)
@@ -487,7 +489,7 @@ join messages.message_archive a on a.id = put.id
 order by put.place
 
 -- name: put_edited
--- As put_back, with headers that were written anew, and a body where one was: the others do not leave the database.
+-- As put_back, with edited headers, and an edited body where there is one: other bodies do not leave the database.
 insert into {table} (id, expires, headers, body)
 select put.row_id, null, put.headers, coalesce(put.body, a.body)
 from unnest(%(ids)s::integer[], %(row_ids)s::uuid[], %(headers)s::text[], %(bodies)s::bytea[])
@@ -496,26 +498,26 @@ join messages.message_archive a on a.id = put.id
 order by put.place
 
 -- name: bodies
--- Of messages of which a field is changed; the caller asks for few at once, and for none that is long.
+-- Of messages with an edited field; the caller reads few at a time, and none that is long.
 select a.id, a.body from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.body is not null
 
 -- name: document_sizes
--- Of lease messages of which a field is changed, before their documents are read: the column has a size of its own only compressed.
+-- Of lease messages with an edited field, before their documents are read: the column's own size is a compressed one.
 select a.id, octet_length(a.message::text) as bytes
 from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.kind = 'lease'
 
 -- name: documents
--- Likewise bodies, of these: as the text that is read and written.
+-- Likewise the documents, as the text that is read and written.
 select a.id, convert_to(a.message::text, 'UTF8') as body
 from messages.message_archive a where a.id = any (%(ids)s::integer[]) and a.kind = 'lease'
 
 -- name: retarget
--- Where they were sent instead: from there it is told what became of them.
+-- The queue they were sent to instead: their outcome is reported from there.
 update messages.message_archive set target_schema = %(schema)s, target_table = %(table)s where id = any (%(ids)s::integer[])
 
 -- name: put_back_lease
--- Likewise into the lease queue, each with the number of the archived message that it is, and that with its own. What an original
--- client ended when it was ended already is no message of its own: its first ending is.
+-- Likewise into the lease queue; each records the id of the archived message, and that one the new id.
+-- A second ending by an original client is no message of its own: the first ending is.
 with put as (
     insert into messages.message (created_at, message, retried_from)
     select now() at time zone 'utc', a.message, a.id
@@ -528,7 +530,7 @@ update messages.message_archive a set retried_as = put.id from put where a.id = 
 returning a.id, a.retried_as
 
 -- name: put_back_edited_lease
--- As put_back_lease, with documents in the place of theirs.
+-- As put_back_lease, with edited documents.
 with put as (
     insert into messages.message (created_at, message, retried_from)
     select now() at time zone 'utc', edited.document::jsonb, a.id
@@ -542,22 +544,22 @@ update messages.message_archive a set retried_as = put.id from put where a.id = 
 returning a.id, a.retried_as
 
 -- name: second_endings
--- Of these, what an original client ended after it was ended already, with the row that was first.
+-- Which of these an original client ended a second time, with the row of the first ending.
 select id, second_ending_of as first from messages.message_archive
 where id = any (%(ids)s::integer[]) and second_ending_of is not null
 
 -- name: retried_as
--- As which message an archived one was put back last.
+-- The id under which an archived message was last put back.
 select retried_as from messages.message_archive where id = %(id)s
 
 -- name: mark
--- Guarded: only what is still as it was held.
+-- Guarded: only rows still in the state in which they were held.
 update messages.message_archive
 set resolution = %(resolution)s, resolved_by = %(who)s, resolved_at = clock_timestamp(), ended_at = null, operation = %(operation)s
 where id = any (%(ids)s::integer[]) and state = %(state)s
 
 -- name: mark_retried
--- As mark, with the token that each message took along; null where it went into a queue of others.
+-- As mark, with each message's retry token; null where it went into a foreign queue.
 update messages.message_archive a
 set resolution = 'retried', resolved_by = %(who)s, resolved_at = clock_timestamp(), ended_at = null, operation = %(operation)s,
     retry_token = put.token
@@ -565,22 +567,23 @@ from unnest(%(ids)s::integer[], %(tokens)s::uuid[]) as put (id, token)
 where a.id = put.id and a.state = 'dead'
 
 -- name: note
--- One event a message, in the transaction of the act.
+-- One event per message, in the transaction of the act.
 insert into messages.archive_event (archive_id, who, verb, operation, target)
 select id, %(who)s, %(verb)s, %(operation)s, target
 from unnest(%(ids)s::integer[], %(targets)s::text[]) as done (id, target)
 
 -- name: prune
--- What was decided long ago, a chunk of it; where history is kept, only what was visible in the snapshot it is whole up to,
--- and of which all events are in files: these say its number, which nobody knows once it is gone. Of the archive that was
--- asked about only: in its place another one may have been restored since.
--- Who decides today can take it back, however long ago it died; that it died before then, too, is what the index finds.
+-- Deletes a chunk of what was resolved long ago.
+-- Where history is kept: only what was visible in the snapshot up to which it is complete, and whose events are all in
+-- files: these have its number, which nobody knows once the row is gone. Only in the archive that the caller meant:
+-- another one may have been restored in its place. A message resolved today can be taken back, however long ago it
+-- died; the condition on died_at is for the index.
 delete from messages.message_archive where id in (
     select id from messages.message_archive
     where state in ('succeeded', 'dead_again', 'discarded', 'retried') and died_at < %(before)s
         and greatest(died_at, resolved_at, ended_at) < %(before)s
         and tableoid = split_part(%(archive)s, '/', 3)::oid
-        -- asked once: where history has read none of the rows, none of them is looked at
+        -- evaluated once: where history has read no row yet, no row is examined
         and (%(read)s::pg_snapshot is null or pg_snapshot_xmax(%(read)s::pg_snapshot) > (
             select first.xid from messages.message_archive first order by first.xid limit 1))
         and (%(read)s::pg_snapshot is null or pg_visible_in_snapshot(xid, %(read)s::pg_snapshot))
@@ -594,8 +597,8 @@ delete from messages.message_archive where id in (
 )
 
 -- name: read_by_others
--- Of a row to be pruned: each console that said within a week how far it is has it, with all of its events. What was said
--- of another server, or of a table that was in this one's place (cluster names both), says nothing of it.
+-- Of a row to be pruned: each console that reported within a week has read it, with all of its events.
+-- A report on another server, or on a former table in this one's place (cluster names both), proves nothing.
 not exists (
     select from messages.history_reader reader
     where reader.said_at > now() - %(silent)s::interval and (
@@ -606,11 +609,11 @@ not exists (
                     and event.at < coalesce(reader.events_before, 'infinity')))))
 
 -- name: is_settled
--- Likewise: what is being called back from another database is nowhere else once it has left that.
+-- Likewise: a message called back from another database is nowhere else once it has left that database.
 not exists (select from messages.crossing_put put where put.archive_id = message_archive.id)
 
 -- name: nobody_else
--- In its place, where the engine's tables are of the version before: nobody can say how far it is.
+-- In its place, where the engine's tables have no readers: no console can report how far it is.
 true
 
 -- name: has_readers
@@ -618,11 +621,11 @@ true
 select to_regclass('messages.history_reader') is not null
 
 -- name: sees_readers
--- And who asks may read it: grants that were given table by table do not name one that is new.
+-- Whether this role may read them: grants made table by table do not include a new table.
 select coalesce(has_table_privilege(to_regclass('messages.history_reader'), 'select'), false)
 
 -- name: say_read
--- How far this console's history has read. By one clock, that of the database: what is silent is told by it too.
+-- How far this console's history has read. By the database's clock, which also tells which readers are silent.
 insert into messages.history_reader (reader, name, cluster, snapshot, events_snapshot, events_before, said_at)
 values (
     %(reader)s, %(name)s, %(archive)s, %(snapshot)s::pg_snapshot, %(events_snapshot)s::pg_snapshot,
@@ -632,6 +635,6 @@ on conflict (reader) do update set
     events_snapshot = excluded.events_snapshot, events_before = excluded.events_before, said_at = excluded.said_at
 
 -- name: silent_readers
--- Consoles for which nobody waits any more.
+-- Consoles that pruning no longer waits for.
 select reader::text, name, greatest(said_at, '0001-01-02') as said_at from messages.history_reader
 where said_at <= now() - %(silent)s::interval order by said_at

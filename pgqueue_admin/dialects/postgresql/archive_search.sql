@@ -1,13 +1,13 @@
 -- name: state
--- Each part is a condition on a row `a` of the archive; what is shown, counted and acted on is put together from the same parts.
+-- Each part is a condition on a row `a` of the archive; display, counts and acts are composed of the same parts.
 a.state = %(value)s
 
 -- name: result
--- By its label: an enum's own order and equality need the type's name, which is the original's.
+-- By its label: comparing it as an enum needs the type's name, which is the original's.
 a.result::text = %(value)s
 
 -- name: unsuccessful
--- Of whatever label, also one that comes later.
+-- Any label but success, also one that is added later.
 a.result::text <> 'success'
 
 -- name: kind
@@ -15,15 +15,15 @@ a.result::text <> 'success'
 a.kind = %(value)s
 
 -- name: kind_message
--- As history counts them.
+-- As history counts messages.
 a.kind <> 'control'
 
 -- name: queue
--- Original clients name no queue: theirs is the lease queue. Of another queue the planner never sees that line.
+-- Original clients name no queue: theirs is the lease queue. For another queue the planner drops that branch.
 a.queue = %(value)s or %(value)s::text = '"messages"."message"' and a.queue is null
 
 -- name: within
--- Those of queues that somebody may see. Original clients name none: theirs is the lease queue.
+-- Of the queues that a user may see. Original clients name none: theirs is the lease queue.
 coalesce(a.queue, '"messages"."message"') = any (%(values)s::text[])
 
 -- name: queue_starts
@@ -31,7 +31,7 @@ coalesce(a.queue, '"messages"."message"') = any (%(values)s::text[])
 position('."' || %(value)s::text in a.queue) > 0
 
 -- name: endpoint
--- Original clients name none either: it is who handled it.
+-- Original clients name none either: handled_by stands for it.
 a.endpoint = %(value)s or a.endpoint is null and a.kind = 'lease' and a.handled_by = %(value)s
 
 -- name: endpoint_starts
@@ -39,16 +39,16 @@ a.endpoint = %(value)s or a.endpoint is null and a.kind = 'lease' and a.handled_
 starts_with(a.endpoint, %(value)s::text) or a.endpoint is null and a.kind = 'lease' and starts_with(a.handled_by::text, %(value)s::text)
 
 -- name: operation
--- As an array, found by the key of each: a semi-join would tempt the planner to walk the archive.
+-- As an array, found by primary key: a semi-join would tempt the planner to walk the archive.
 a.id = any (array(select archive_id from messages.operation_item where operation = %(value)s::bigint))
 
 -- name: operation_outcome
--- Likewise, of what became so in it.
+-- Likewise, those with this outcome in it.
 a.id = any (array(
     select archive_id from messages.operation_item where operation = %(value)s::bigint and outcome = %(outcome)s::text))
 
 -- name: last_operation
--- On which nothing else was decided since.
+-- Messages that nobody has acted on since.
 a.operation = %(value)s::bigint
 
 -- name: message_id
@@ -56,7 +56,7 @@ a.operation = %(value)s::bigint
 a.message_id = %(value)s
 
 -- name: message_id_starts
--- Row by row: an index serves beginnings in one collation only.
+-- Row by row: an index serves prefixes in one collation only.
 starts_with(a.message_id, %(value)s::text)
 
 -- name: type_has
@@ -64,11 +64,11 @@ starts_with(a.message_id, %(value)s::text)
 a.message_type = %(value)s or right(a.message_type, length(%(value)s) + 1) in ('.' || %(value)s, '+' || %(value)s)
 
 -- name: type_is
--- This name and no other; of an empty one what has none.
+-- Exactly this name; an empty one finds messages without a type.
 a.message_type = %(value)s or %(value)s::text = '' and a.message_type is null
 
 -- name: type_starts
--- In each row.
+-- Row by row.
 starts_with(a.message_type, %(value)s::text)
 
 -- name: error_has
@@ -76,19 +76,19 @@ starts_with(a.message_type, %(value)s::text)
 a.exception_type = %(value)s or right(a.exception_type, length(%(value)s) + 1) in ('.' || %(value)s, '+' || %(value)s)
 
 -- name: error_is
--- Looked up in an index; of an empty name what has none, for which the planner leaves the index.
+-- By an index; an empty name finds messages without an error, for which the planner leaves the index.
 a.exception_type = %(value)s or %(value)s::text = '' and a.exception_type is null
 
 -- name: error_starts
--- In each row.
+-- Row by row.
 starts_with(a.exception_type, %(value)s::text)
 
 -- name: message_has
--- A part of the error's message, capitals or not.
+-- A part of the error's message, ignoring case.
 a.exception_message ilike %(like)s::text
 
 -- name: message_is
--- All of it.
+-- The whole message.
 a.exception_message = %(value)s
 
 -- name: message_starts
@@ -96,7 +96,7 @@ a.exception_message = %(value)s
 starts_with(a.exception_message, %(value)s::text)
 
 -- name: host
--- As the failure names the machine.
+-- The machine that the failure names.
 a.machine = %(value)s
 
 -- name: host_starts
@@ -104,7 +104,7 @@ a.machine = %(value)s
 starts_with(a.machine, %(value)s::text)
 
 -- name: fingerprint
--- Apart from others, because tables of versions before 6 have no such column.
+-- Apart from others, because tables older than version 6 have no such column.
 a.fingerprint = %(value)s
 
 -- name: fingerprints
@@ -112,25 +112,25 @@ a.fingerprint = %(value)s
 a.fingerprint = any (%(values)s::text[])
 
 -- name: ids
--- Those that were found before.
+-- Messages that were found before.
 a.id = any (%(value)s::integer[])
 
 -- name: headers
--- In their text as it came; they may be no JSON.
+-- In their text as received; it may be no JSON.
 a.headers ilike %(like)s::text
 
 -- name: body
--- Compared as bytes: a body may be no text, and whoever wrote one chose its encoding.
+-- Compared as bytes: a body may be no text, and its sender chose the encoding.
 position(%(bytes)s::bytea in case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) > 0
 
 -- name: anywhere
--- Where a person may have read it; ids too, of which a part is enough.
+-- Wherever a person may have read it; of an id a part is enough.
 a.exception_message ilike %(like)s::text or a.exception_type ilike %(like)s::text or a.message_type ilike %(like)s::text
     or a.message_id ilike %(like)s::text or a.row_id::text ilike %(like)s::text or a.headers ilike %(like)s::text
     or position(%(bytes)s::bytea in case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) > 0
 
 -- name: header
--- The value behind a header's name, as JSON writes it. Never cast: headers are as received, truncated and nested ones exist.
+-- The value behind a header's name, as JSON writes it. Never cast: headers are as received, some truncated or nested.
 substring(left(a.headers, 65536) from %(pattern)s::text) = any (%(values)s::text[])
 
 -- name: header_like
@@ -138,13 +138,15 @@ substring(left(a.headers, 65536) from %(pattern)s::text) = any (%(values)s::text
 substring(left(a.headers, 65536) from %(pattern)s::text) like any (%(values)s::text[])
 
 -- name: header_ilike
--- A part of it, capitals or not.
+-- A part of it, ignoring case.
 substring(left(a.headers, 65536) from %(pattern)s::text) ilike any (%(values)s::text[])
 
 -- name: body_path
--- A value within a JSON body. What is no JSON, is above 1 MB or opens more than 1,000 brackets does not match: a cast of it would fail
--- the statement, or exhaust the stack. Bytes that are no ASCII are spelled as escapes first, each its octal number, so that no encoding
--- can fail; the value that is looked for is spelled likewise. CASE keeps the order of the checks, offset 0 the text from being made thrice.
+-- A value within a JSON body.
+-- A body that is no JSON, is above 1 MB or opens more than 1,000 brackets does not match: a cast would fail the
+-- statement, or exhaust the stack. Bytes that are not ASCII are escaped first, each as its octal number, so that no
+-- encoding can fail; the value searched for is escaped likewise. CASE keeps the order of the checks, offset 0 keeps the
+-- text from being computed three times.
 exists (
     select from (
         select case
@@ -166,7 +168,7 @@ exists (
     where case when jsonb_typeof(found.value) in ('string', 'number', 'boolean') then found.value #>> '{{}}' end {within})
 
 -- name: can_try_json
--- Servers before 16 know only after a cast whether a text is JSON, and then the statement has failed.
+-- Servers before 16 learn only by a cast whether a text is JSON, and a failed cast fails the statement.
 select exists (select from pg_catalog.pg_proc where proname = 'pg_input_is_valid' and pronamespace = 'pg_catalog'::regnamespace)
 
 -- name: one_of
@@ -182,7 +184,7 @@ like any (%(values)s::text[])
 ilike any (%(values)s::text[])
 
 -- name: died_from
--- A death; of what succeeded when it was archived.
+-- The time of death; of a success, when it was archived.
 a.died_at >= %(value)s::timestamptz
 
 -- name: died_below
@@ -190,7 +192,7 @@ a.died_at >= %(value)s::timestamptz
 a.died_at < %(value)s::timestamptz
 
 -- name: died_from_ago
--- By the clock of the database, which wrote the time of a death.
+-- By the database's clock, which wrote the time of death.
 a.died_at >= now() - make_interval(secs => %(value)s::double precision)
 
 -- name: died_below_ago
@@ -222,7 +224,7 @@ a.attempts >= %(value)s::bigint
 a.attempts < %(value)s::bigint
 
 -- name: size_from
--- The length stands beside the body, which is not read for it.
+-- The length is stored beside the body, which is not read for it.
 octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) >= %(value)s::bigint
 
 -- name: size_below
@@ -230,7 +232,7 @@ octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') e
 octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) < %(value)s::bigint
 
 -- name: number_from
--- Of the lease queue's own messages: where they stand in it.
+-- Of the lease queue's own messages: their numbers.
 a.seq >= %(value)s::bigint
 
 -- name: number_below
@@ -238,11 +240,11 @@ a.seq >= %(value)s::bigint
 a.seq < %(value)s::bigint
 
 -- name: lease_state
--- Likewise, while they have not ended: waiting, locked, over, later.
+-- Likewise, before they end: waiting, locked, over, later.
 a.lease_state = %(value)s
 
 -- name: holder_has
--- Likewise, as whoever has it locked said.
+-- Likewise, as the holder of the lock named itself.
 a.lock_holder ilike %(like)s::text
 
 -- name: holder_is
@@ -254,15 +256,15 @@ a.lock_holder = %(value)s
 starts_with(a.lock_holder, %(value)s::text)
 
 -- name: lane_dead
--- Dead ones are looked through whole before any other.
+-- All dead messages are searched before any other.
 a.state = 'dead'
 
 -- name: lane_others
--- And those after them.
+-- Those searched after the dead.
 a.state <> 'dead'
 
 -- name: in_lane
--- Found first, by columns alone: texts are read of so many and no more, whatever the planner thinks of them.
+-- Found first, by columns alone: texts are read of a limited number, whatever the planner thinks of them.
 a.id = any (array(
     select a.id from messages.message_archive a
     where {within}

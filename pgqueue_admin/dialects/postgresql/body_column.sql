@@ -3,7 +3,7 @@
 select pg_advisory_xact_lock(%(key)s)
 
 -- name: exists
--- By name in any letters: it was made unquoted, so the catalog has it in small ones.
+-- By name, ignoring case: it was created unquoted, so the catalog has it in lower case.
 select exists (
     select from pg_attribute a
     join pg_class c on c.oid = a.attrelid

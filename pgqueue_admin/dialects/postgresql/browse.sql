@@ -1,5 +1,5 @@
 -- name: columns
--- Of every message shown. Sizes are known without reading what is large. seq uncast: "order by" would sort by the cast.
+-- Of every message shown. Sizes are known without reading large values. seq uncast: "order by" would sort by the cast.
 id, seq, expires::text as expires_text,
 case when expires between '0001-01-01' and '9999-12-31 23:59:59' then expires at time zone 'UTC' end as expires_at,
 coalesce(expires <= coalesce(%(now)s::timestamptz, clock_timestamp()) at time zone 'UTC', false) as is_expired,
@@ -14,23 +14,23 @@ left(headers, 65536) as headers_text, octet_length(headers) as headers_size, oct
 select {columns} from {table} where seq > %(after)s::bigint order by seq limit %(limit)s
 
 -- name: downwards
--- As upwards, from the other end; inclusive, or a bigint's last number could not be asked for.
+-- As upwards, descending. Inclusive: otherwise the largest bigint could not be reached.
 select {columns} from {table} where seq <= %(last)s::bigint order by seq desc limit %(limit)s
 
 -- name: upwards_tied
--- As upwards, where nothing keeps a seq from being there twice: the id tells them apart, and an index on seq is still used.
+-- As upwards, where seq may repeat: the id separates equal ones, and an index on seq is still used.
 select {columns} from {table}
 where seq >= %(after)s::bigint and (seq, id) > (%(after)s::bigint, %(id)s::uuid)
 order by seq, id limit %(limit)s
 
 -- name: downwards_tied
--- As upwards_tied, from the other end.
+-- As upwards_tied, descending.
 select {columns} from {table}
 where seq <= %(last)s::bigint and (seq, id) < (%(last)s::bigint, %(id)s::uuid)
 order by seq desc, id desc limit %(limit)s
 
 -- name: expired
--- Nothing indexes expires: a bounded stretch is looked through, and how far is said.
+-- No index covers expires: reads a bounded stretch, and returns how far it read.
 select array_agg(seq order by seq) filter (where over) as seqs, count(*) as looked_at, max(seq)::bigint as looked_to
 from (
     select seq, expires <= coalesce(%(now)s::timestamptz, clock_timestamp()) at time zone 'UTC' as over
@@ -42,11 +42,11 @@ from (
 select {columns} from {table} where seq = any(%(seqs)s::bigint[]) order by seq
 
 -- name: message
--- All of a message but its body.
+-- A message without its body.
 select {columns} from {table} where id = %(id)s::uuid
 
 -- name: there
--- For an open page, each second: whether the row is still there. Asked only of tables that have a primary key.
+-- For an open page, each second: whether the row still exists. Only for tables that have a primary key.
 select exists (select from {table} where id = %(id)s::uuid)
 
 -- name: body
@@ -55,7 +55,7 @@ select substring(body from %(offset)s::int + 1 for %(length)s::int) as part, oct
 from {table} where id = %(id)s::uuid
 
 -- name: body_starts
--- Of the messages of one page the start of each body: the server cuts a large one before it unpacks the rest.
+-- The start of each body on one page: the server cuts a large one before it unpacks the rest.
 select id, octet_length(body) > %(most)s::int as is_cut, substring(body from 1 for %(most)s::int) as part
 from {table} where seq = any(%(seqs)s::bigint[])
 
@@ -73,7 +73,7 @@ select exists (
 from generate_series(0, {steps} - 1) as step(i) order by step.i
 
 -- name: headers_at
--- Of one row, to read when it was sent; larger ones than anybody sane writes are left alone.
+-- Headers of one row, to read when it was sent. Those of 1 MiB or more are skipped: no sane sender writes them.
 select headers from {table} where seq = %(seq)s::bigint and octet_length(headers) < 1048576
 
 -- name: times_to_be_received
@@ -83,20 +83,20 @@ select headers from (
 ) head where octet_length(headers) < 65536 and headers like '%%"NServiceBus.TimeToBeReceived"%%'
 
 -- name: in_conversation
--- A conversation's id stands in the headers alone, which no index holds: those of the newest rows are read, but not of
--- whoever writes large ones. Which of them have it, and how many there were. The condition is the archive's.
+-- Conversation ids are in the headers only, which no index covers: the headers of the newest rows are read, except
+-- large ones. Returns the matching rows, and how many were read. The condition is the archive's.
 select array_agg(a.seq order by a.seq desc) filter (where {has_conversation}) as keys, count(*) as looked_at
 from (select seq, case when octet_length(headers) <= 65536 then headers end as headers
       from {table} order by seq desc limit %(newest)s) a
 
 -- name: delayed_in_conversation
--- As in_conversation, of those that are due soonest.
+-- As in_conversation, for those due soonest.
 select array_agg(a.id order by a.due) filter (where {has_conversation}) as keys, count(*) as looked_at
 from (select id, due, case when octet_length(headers) <= 65536 then headers end as headers
       from {table} order by due limit %(newest)s) a
 
 -- name: delayed_columns
--- Of every delayed message shown. A due time may be infinity, or before our calendar: the text says it as it is.
+-- Of every delayed message shown. A due time may be infinity, or before our calendar: the text shows it unchanged.
 id, due::text as due_text, case when due between '0001-01-02' and '9999-12-30' then due end as due_at,
 xmax <> '0'::xid and xmax in (
     select backend_xid from pg_stat_activity where backend_xid is not null
@@ -105,19 +105,19 @@ xmax <> '0'::xid and xmax in (
 left(headers, 65536) as headers_text, octet_length(headers) as headers_size, octet_length(body) as body_size
 
 -- name: delayed_upwards
--- Soonest first. Many may be due at one instant: the id tells them apart, and the index on due is still used.
+-- Soonest first. The id separates messages due at one instant, and the index on due is still used.
 select {columns} from {table}
 where due >= %(due)s::timestamptz and (due, id) > (%(due)s::timestamptz, %(id)s::uuid)
 order by due, id limit %(limit)s
 
 -- name: delayed_downwards
--- As delayed_upwards, from the other end.
+-- As delayed_upwards, descending.
 select {columns} from {table}
 where due <= %(due)s::timestamptz and (due, id) < (%(due)s::timestamptz, %(id)s::uuid)
 order by due desc, id desc limit %(limit)s
 
 -- name: delayed_message
--- All of a delayed message but its body.
+-- A delayed message without its body.
 select {columns} from {table} where id = %(id)s::uuid
 
 -- name: delayed_listed
@@ -125,13 +125,13 @@ select {columns} from {table} where id = %(id)s::uuid
 select {columns} from {table} where id = any(%(ids)s::uuid[]) order by due, id
 
 -- name: delayed_body_starts
--- As body_starts, of delayed messages by their row ids.
+-- As body_starts, for delayed messages by their row ids.
 select id, octet_length(body) > %(most)s::int as is_cut, substring(body from 1 for %(most)s::int) as part
 from {table} where id = any(%(ids)s::uuid[])
 
 -- name: due_spread
--- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
--- What lies beyond the calendar counts at its ends, from which a zone can be taken off.
+-- Of the soonest messages, how many fall due in each interval from now; the first interval holds the overdue.
+-- Times beyond the calendar count at its ends, where a zone can be subtracted.
 select width_bucket(extract(epoch from due - %(zone)s::interval - now())::float8, %(edges)s::float8[]) as stretch, count(*) as messages
 from (
     select greatest(least(due, '9999-12-30'), '0001-01-03') as due
@@ -140,14 +140,14 @@ from (
 group by 1
 
 -- name: due_and_headers
--- Of the soonest that the calendar holds: what a due time became, beside what its sender wrote (wire sheet 3).
+-- The soonest within the calendar: the stored due time, beside what its sender wrote (wire sheet 3).
 select due, headers from (
     select due, headers from {table} where due >= '0001-01-02' and due < '9999-12-30' order by due limit {most}
 ) soonest where octet_length(headers) < 65536 and headers like '%%"NServiceBus.DeliverAt"%%'
 
 -- name: lease_columns
--- Of every lease message shown: of its document the first scalar fields, cut; what is large is not taken apart. Times beyond the
--- calendar are none.
+-- Of every lease message shown: the first scalar fields of its document, cut; large documents are not parsed.
+-- Times beyond the calendar are null.
 m.id, case when m.created_at between '0001-01-02' and '9999-12-30' then m.created_at at time zone 'UTC' end as created_at,
 case when m.lock_expires_at between '0001-01-02' and '9999-12-30' then m.lock_expires_at at time zone 'UTC' end as lock_ends_at,
 case when isfinite(m.lock_expires_at)
@@ -164,13 +164,13 @@ jsonb_typeof(m.message) as shape,
 {ours}
 
 -- name: lease_kind
--- Part of lease_columns, and of a search: of a document its kind, of an array its first element. What is large is not taken apart.
+-- Part of lease_columns, and of searches: the kind of a document, or an array's first element. Large documents are not parsed.
 case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
     when 'object' then case jsonb_typeof(m.message -> 'kind') when 'string' then left(m.message ->> 'kind', 200) end
     when 'array' then case jsonb_typeof(m.message -> 0) when 'string' then left(m.message ->> 0, 200) end end end
 
 -- name: lease_ours
--- Part of lease_columns: what our workers note.
+-- Part of lease_columns: what our workers record.
 m.attempts,
 case when isfinite(m.available_at) then extract(epoch from m.available_at - clock_timestamp())::float8 end as due_seconds,
 m.available_at > clock_timestamp() as is_later,
@@ -178,15 +178,15 @@ coalesce(m.lock_token is not null and m.token_expires_at = m.lock_expires_at, fa
 {holder} as lock_holder
 
 -- name: lease_holder
--- Part of lease_columns: as whoever claimed it said, until somebody without a token locks it.
+-- Part of lease_columns: as the claimer named itself, until somebody locks the row without a token.
 case when m.lock_token is not null and m.token_expires_at = m.lock_expires_at then left(m.lock_holder, 200) end
 
 -- name: lease_no_holder
--- In its place, of tables of a version before 10.
+-- In its place, for tables older than version 10.
 null
 
 -- name: lease_theirs
--- In its place, of a table of the original.
+-- In its place, for a table of the original.
 null::integer as attempts, null::float8 as due_seconds, false as is_later, false as has_token, null::integer as retried_from,
 '' as seen, null as lock_holder
 
@@ -195,15 +195,15 @@ null::integer as attempts, null::float8 as due_seconds, false as is_later, false
 select {columns} from {table} m where m.id > %(after)s::bigint order by m.id limit %(limit)s
 
 -- name: lease_by_number_back
--- As lease_by_number, from the other end.
+-- As lease_by_number, descending.
 select {columns} from {table} m where m.id < %(before)s::bigint order by m.id desc limit %(limit)s
 
 -- name: lease_locked
--- Whose lock ends first comes first; those that are over are the very first.
+-- By the end of the lock: expired locks come first.
 select {columns} from {table} m where m.lock_expires_at is not null order by m.lock_expires_at, m.id limit %(limit)s
 
 -- name: lease_waiting
--- In the order of claims: what is kept for later is last.
+-- In the order of claims: messages kept for later come last.
 select {columns} from {table} m where m.lock_expires_at is null order by {order} limit %(limit)s
 
 -- name: lease_state
@@ -212,11 +212,11 @@ case when m.lock_expires_at is null then case when {is_later} then 'later' else 
      when m.lock_expires_at <= clock_timestamp() at time zone 'UTC' then 'over' else 'locked' end
 
 -- name: lease_is_later
--- Part of lease_state, of our tables.
+-- Part of lease_state, for our tables.
 m.available_at > clock_timestamp()
 
 -- name: lease_never_later
--- In its place, of a table of the original.
+-- In its place, for a table of the original.
 false
 
 -- name: lease_listed
@@ -224,17 +224,17 @@ false
 select {columns} from {table} m where m.id = any(%(numbers)s::bigint[]) order by m.id
 
 -- name: lease_message
--- One, and how large its document is as UTF-8.
+-- One message, and the size of its document as UTF-8.
 select {columns}, octet_length(convert_to(m.message::text, 'UTF8')) as document_size
 from {table} m where m.id = %(id)s::bigint
 
 -- name: lease_document
--- A part of it as UTF-8, cut in the database.
+-- A part of the document as UTF-8, cut in the database.
 select octet_length(whole.bytes) as size, substring(whole.bytes from %(offset)s::int + 1 for %(length)s::int) as part
 from (select convert_to(m.message::text, 'UTF8') as bytes from {table} m where m.id = %(id)s::bigint) whole
 
 -- name: lease_endings
--- How messages ended since, of the newest so many: those of original clients, which name no queue, too.
+-- How messages ended since, of the newest up to a cap; also those of original clients, which name no queue.
 select result, count(*) as number, min(died_at) as oldest_at, bool_or(asked.more) as more
 from (
     select result::text, died_at, count(*) over () > {cap} as more
@@ -252,8 +252,9 @@ from (
 group by result order by result
 
 -- name: listeners
--- Sessions of this database that say so in their name, as our workers' do, or whose last statement was a LISTEN: who asked anything
--- since is not told from others. Of other roles' sessions nothing but the name is told without pg_read_all_stats: how many these are.
+-- Sessions of this database that name a channel in their application_name, as our workers' do, or whose last statement
+-- was a LISTEN: a listener that ran any statement since is not recognized. Without pg_read_all_stats other roles'
+-- sessions show only their name: hidden_sessions counts these.
 select a.pid, a.application_name, a.usename::text as "user", coalesce(host(a.client_addr), '') as host,
        case when said.channel is null then a.state_change else a.backend_start end as since,
        coalesce(said.channel, asked.channel) || '_message' as channel
@@ -264,6 +265,6 @@ where a.datname = current_database() and coalesce(said.channel, asked.channel) i
 order by channel desc, a.pid limit 50
 
 -- name: hidden_sessions
--- How many cannot be told.
+-- How many sessions cannot be judged.
 select count(*) from pg_stat_activity a
 where a.datname = current_database() and a.query = '<insufficient privilege>'

@@ -1,5 +1,5 @@
 -- name: create
--- Beside the outbox table. One row is no decision: it says by which name this coordinator's transactions are known.
+-- Lies beside the outbox table. One row is no decision: it holds the name that marks this coordinator's transactions.
 create table if not exists {table} (
     "Id" varchar(32) not null primary key,
     "Databases" text not null,
@@ -7,7 +7,7 @@ create table if not exists {table} (
 )
 
 -- name: columns
--- What the table has; read from the catalog.
+-- The table's columns, from the catalog.
 select a.attname::text as name, exists (
     select from pg_index i where i.indrelid = c.oid and i.indkey[0] = a.attnum
     and i.indnkeyatts = 1 and i.indisunique and i.indisvalid and i.indpred is null) as is_unique
@@ -17,15 +17,15 @@ join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %(schema)s and c.relname = %(name)s and a.attnum > 0 and not a.attisdropped
 
 -- name: identify
--- Whoever comes first: all processes of an endpoint are one coordinator.
+-- The first process sets the identity; all processes of an endpoint are one coordinator.
 insert into {table} ("Id", "Databases") values (%(id)s, %(identity)s) on conflict do nothing
 
 -- name: identity
--- As the first has said.
+-- The identity that the first process set.
 select "Databases" as identity from {table} where "Id" = %(id)s
 
 -- name: decide
--- What commits must be on disk before anybody else sees it: others are committed because of it. A row that is left out fails here.
+-- The decision must be on disk before others see it: they commit because of it. A row that is left out fails here.
 with durable as materialized (
     select case pg_catalog.current_setting('synchronous_commit') when 'off'
         then pg_catalog.set_config('synchronous_commit', 'on', true) end as now
@@ -36,19 +36,19 @@ with durable as materialized (
 select {is_written} as once from written
 
 -- name: decided
--- Few: each is forgotten once nothing is prepared of it.
+-- Few rows: a decision is deleted once none of its transactions is prepared any more.
 select "Id"::text as id, "Databases" as names from {table} where "Id" <> %(id)s
 
 -- name: wait_briefly
--- For who inserts the same: he has not ended.
+-- For an uncommitted insert of the same id.
 select set_config('lock_timeout', '500ms', true)
 
 -- name: forget
--- By the key.
+-- By the primary key.
 delete from {table} where "Id" = any(%(ids)s::text[])
 
 -- name: tables
--- Of these, which are tables of decisions: their reading runs nobody's code, as of outbox tables.
+-- Which of these are decision tables: as with outbox tables, reading them runs no foreign code.
 select c.oid::bigint as oid, n.nspname as schema, c.relname as "table"
 from unnest(%(schemas)s::text[], %(names)s::text[]) as asked (schema, name)
 join pg_namespace n on n.nspname = asked.schema
@@ -61,5 +61,5 @@ where c.relkind = 'r' and not c.relrowsecurity
       and (a.attname, a.atttypid) in (('Id', 'varchar'::regtype), ('Databases', 'text'::regtype)))
 
 -- name: some
--- Who decides there, and which of these it has decided; by the key.
+-- The coordinator's identity, and which of these ids it has decided; by the primary key.
 select "Id" as id, "Databases" as names from {table} where "Id" = any(%(ids)s::text[])

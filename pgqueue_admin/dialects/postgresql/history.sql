@@ -1,7 +1,7 @@
 -- name: instant
--- What is visible now, and in which cluster: transaction ids mean nothing in another one, e.g. after a restore. Whoever is
--- promoted goes on with a timeline of its own, the first eight digits of its log's files. And which table the archive is,
--- asked as readable below asks.
+-- What is visible now, and in which cluster: transaction ids mean nothing in another one, e.g. after a restore.
+-- A promoted server continues on a timeline of its own, the first eight digits of its log's file names. And which table
+-- the archive is, looked up as in readable.
 select
     pg_current_snapshot()::text as snapshot,
     concat(
@@ -13,7 +13,7 @@ select
     clock_timestamp() as at
 
 -- name: has_timelines
--- Whether a superuser has let us see where the timelines of the server's log began and ended (docs/how-to/resume-history.md).
+-- Whether a superuser lets us read where the timelines of the server's log began and ended (docs/how-to/resume-history.md).
 select exists (
     select from pg_proc function join pg_namespace schema on schema.oid = function.pronamespace
     where schema.nspname = 'messages' and function.proname = 'timeline_history' and function.pronargs = 0
@@ -21,24 +21,25 @@ select exists (
 )
 
 -- name: timelines
--- As the server that was promoted wrote them down: a line for each before its own, its number and where it ended. Null: it
--- is the first.
+-- As the promoted server recorded them: a line for each one before its own, with its number and its end.
+-- Null: it is the first.
 select messages.timeline_history()
 
 -- name: patiently
--- For one plan, which nobody waits for before a page: beside many old rows, the first of many new ones may be looked for
--- by passing over the old. It waits no longer for a lock than pages do.
+-- For one plan, which no page waits for: beside many old rows, the first of many new ones may be found only by passing
+-- over the old. It waits no longer for a lock than pages do.
 set local statement_timeout = '60s';
 set local lock_timeout = '5s'
 
 -- name: by_transactions
--- What came since is found by its transactions. Where it is much beside what was read before, PostgreSQL would rather read
--- the whole archive, or pass over all of that in the order of its numbers: neither is left to it.
+-- New rows are found by their transactions.
+-- Where there are many beside what was read before, PostgreSQL would rather read the whole archive, or pass over all of
+-- that in the order of its numbers: both plans are switched off.
 set local enable_seqscan = off;
 set local enable_indexscan = off
 
 -- name: archive_next
--- What became visible between two snapshots, lowest seq first and bounded: counts of exactly what is to be read.
+-- What became visible between two snapshots, lowest seq first and bounded: counts of exactly the rows to be read.
 select
     min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as seq_checksum,
     coalesce(sum(bytes), 0)::int8 as bytes
@@ -49,32 +50,33 @@ from (
 ) next
 
 -- name: bytes_read
--- Of one row, what leaves this database at most; lengths are known without reading what is stored apart.
+-- Of one row, what leaves this database at most; lengths are known without reading what is stored apart (TOAST).
 least(coalesce(octet_length(headers), 0), %(headers_most)s) + least(coalesce(octet_length(body), 0), %(body_read)s)
 
 -- name: bytes_unknown
--- Of the original's archive, whose messages no file has.
+-- For the original's archive, whose messages are in no file.
 0
 
 -- name: between_snapshots
--- Misses none, however late it commits. Not seen in a: begun later, or open then; as a constant, for the planner's sake.
+-- Misses no row, however late it commits. Not visible in a: begun later, or open then; a constant, for the planner's sake.
 pg_visible_in_snapshot(xid, %(b)s::pg_snapshot) and (
     xid >= pg_snapshot_xmax(%(a)s::pg_snapshot) and xid < pg_snapshot_xmax(%(b)s::pg_snapshot)
     or xid = any(string_to_array(split_part(%(a)s::pg_snapshot::text, ':', 3), ',')::xid8[])
 )
 
 -- name: events_not_filed
--- Filed is what was visible in a *and* of a day that was over then, whatever clocks did; no end: all that was visible.
+-- Filed: visible in a *and* of a day that was over then, whatever clocks did; without an end, all that was visible.
 pg_visible_in_snapshot(event.xid, %(b)s::pg_snapshot) and event.at < %(end)s::timestamptz
 and not (pg_visible_in_snapshot(event.xid, %(a)s::pg_snapshot) and event.at < coalesce(%(filed)s::timestamptz, 'infinity'))
 
 -- name: events_first
--- Of those that are in no file yet: one look through the whole table, once for each day.
+-- The first event that is in no file yet: one scan of the whole table, once for each day.
 select min(at) from messages.archive_event event where {events_not_filed}
 
 -- name: events_read
--- With what the archive knows of their messages. A file is looked into by seq. A part at a time: somebody may have
--- discarded a million. Who says of success is the endpoint that handled it, and a target is where FailedQ led.
+-- With what the archive knows of their messages, in order of seq, by which a file is searched.
+-- Read in parts: somebody may have discarded a million. Of a success, who is the endpoint that handled it, and a target
+-- is where FailedQ led.
 declare became no scroll cursor for select
     archived.seq, event.archive_id,
     case when 'NServiceBus.MessageId' <> all(%(names)s::text[]) then archived.message_id end as message_id,
@@ -89,14 +91,15 @@ where {events_not_filed}
 order by archived.seq, event.id
 
 -- name: events_part
--- As many as a group of rows in a file has: a look for one message has to read these.
+-- As many as a row group of a file holds: a search for one message has to read these.
 fetch 20000 from became
 
 -- name: read_archive
--- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here, and what of an
--- error nobody looks at: a trace is read from both its ends. A column keeps what a masked header says as well: it is empty,
--- or masked where a failure would be none without it, and a message ended when it was archived. What a person took out of
--- its queue and discarded never ended: both its times are one.
+-- One part of a batch, in the columns of raw history.
+-- Masked headers, what a body may not show, and what nobody reads of an error stay here: a trace is read from both its
+-- ends. A column must not tell what a masked header says: it is empty, or masked where a failure would be none without
+-- it, and a message ended when it was archived. What a person took out of its queue and discarded never ended: its two
+-- times are equal.
 select
     seq, case when 'NServiceBus.FailedQ' <> all(%(names)s::text[]) then queue end as queue,
     coalesce(
@@ -123,7 +126,7 @@ from messages.message_archive, lateral (
 where seq between %(lo)s and %(hi)s and kind <> 'control' and {between}
 
 -- name: readable
--- Those of some tables that we may read; asked by their rows in the catalog, since a name in a closed schema is an error.
+-- Which of some tables we may read; by their rows in the catalog, since a name in a closed schema is an error.
 select asked.schema, asked.name
 from unnest(%(schemas)s::text[], %(tables)s::text[]) as asked (schema, name)
 join pg_namespace schema on schema.nspname = asked.schema
@@ -131,12 +134,12 @@ join pg_class relation on relation.relnamespace = schema.oid and relation.relnam
 where has_schema_privilege(schema.oid, 'usage') and has_table_privilege(relation.oid, 'select')
 
 -- name: queue_head
--- The highest number that can be seen; what is below may still be uncommitted by those who write just now.
+-- The highest visible number; lower ones may still be uncommitted.
 select max({number}) from {table}
 
 -- name: queue_numbers
--- Which table it is, and how its numbers are given out: a sequence that is restarted gets another file. Last is null
--- where we may not see it, cached and file too where no sequence gives them out.
+-- Which table it is, and how its numbers are assigned: a sequence that is restarted gets another file. last is null
+-- where we may not see it, cached and sequence_file also where no sequence assigns them.
 select
     queue.id::oid::int8 as oid,
     exists (select from pg_attribute where attrelid = queue.id and attname = queue.number) as has_number,
@@ -148,8 +151,8 @@ from (select %(table)s::text::regclass as id, %(number)s::text as number) queue
 left join pg_sequence on seqrelid = {numbered_by}
 
 -- name: numbered_by
--- Where a column's numbers come from: the sequence in its default, which is another table's where this one was made like
--- it, else its own.
+-- Where a column's numbers come from: the sequence in its default, which is another table's where this one was created
+-- like it, else its own.
 (
     select id
     from (
@@ -171,8 +174,8 @@ left join pg_sequence on seqrelid = {numbered_by}
 )
 
 -- name: given_out
--- How many numbers these tables have given out, all together. One that is gone or is numbered no more, or that we may not
--- see, counts nothing; asked as readable above asks.
+-- How many numbers these tables have assigned in total.
+-- A table that is gone, has no numbers any more, or that we may not see counts nothing; looked up as in readable.
 with queue as (
     select relation.oid as id, asked.number
     from unnest(%(schemas)s::text[], %(tables)s::text[], %(numbers)s::text[]) as asked (schema, name, number)
@@ -185,10 +188,10 @@ select coalesce(sum(pg_sequence_last_value(sequence)), 0)::int8
 from numbered where has_sequence_privilege(sequence, 'select, usage')
 
 -- name: writers
--- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever
--- inserts has this lock, whatever others besides; vacuum has not. Into a partition it may be of that alone. A prepared
--- transaction has no process, and a restart of the server gives it another virtual transaction (-1/...): who it is says
--- the lock that it has on its own number.
+-- Which transactions may have taken a number and not committed yet: run after queue_head, as CREATE INDEX CONCURRENTLY
+-- does. Every insert holds this lock, whatever others besides; vacuum does not. An insert into a partition may lock
+-- that alone. A prepared transaction has no process, and a restart of the server gives it another virtual transaction
+-- (-1/...): the lock on its own number identifies it.
 with recursive parts (id) as (
     select %(table)s::text::regclass::oid
     union
@@ -209,8 +212,8 @@ where locks.relation in (select id from parts)
 group by 1 order by since
 
 -- name: queue_next
--- For tables that we may not alter: what lies between two numbers that are decided, bounded. Rows of one number, where
--- its owner began them anew, are of one batch.
+-- For tables that we may not alter: the rows between two decided numbers, bounded.
+-- Rows with one number, where its owner restarted the sequence, are in one batch.
 select
     min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as seq_checksum,
     coalesce(sum(bytes), 0)::int8 as bytes, ({files}) as relfilenodes
@@ -220,12 +223,13 @@ from (
 ) next
 
 -- name: queue_rows
--- How many of a batch's rows are there now.
+-- How many of a batch's rows exist now.
 select count(*) from {table} where {number} between %(lo)s and %(hi)s
 
 -- name: relfilenodes
--- Where its rows lie, those of its partitions too: elsewhere once it was rewritten. A snapshot from before that sees none
--- of them, and who waits for the table's lock with one (COPY does) reads nothing.
+-- Where its rows are stored, those of its partitions too: elsewhere once it was rewritten.
+-- A snapshot from before that sees none of them, and a statement that waits for the table's lock with one (COPY does)
+-- reads nothing.
 with recursive parts (id) as (
     select %(table)s::text::regclass::oid
     union
@@ -234,8 +238,9 @@ with recursive parts (id) as (
 select string_agg(concat(id, ':', pg_relation_filenode(id)), ' ' order by id) from parts
 
 -- name: read_queue
--- The same columns of an audit queue, where the headers know all else. Its owner may have begun its numbers anew: twins
--- are looked for among numbers alone. A window over the rows would sort them whole where their table was never analysed.
+-- The same columns for an audit queue, where all else is in the headers.
+-- Its owner may have restarted its numbers: twins are looked for among numbers alone. A window over the rows would sort
+-- them whole where their table was never analysed.
 select
     seq::bigint as seq, null::text as queue, null::text as endpoint, 'success'::text as result,
     null::text as message_id, null::text as message_type, null::text as exception_type,
@@ -251,8 +256,8 @@ from {table} queued
 where seq between %(lo)s and %(hi)s
 
 -- name: read_original
--- The same of the archive of oliverlambson/pgmq, as read_archive gives its rows once it is adopted. A column that it has
--- not is looked for further out, and is null there.
+-- The same for the archive of oliverlambson/pgmq, as read_archive returns its rows once it is adopted.
+-- A column that it lacks is resolved in the outer query, and is null there.
 select
     original.seq, null::text as queue, original.endpoint, original.result, null::text as message_id,
     null::text as message_type, null::text as exception_type, null::text as exception_message,
@@ -274,8 +279,9 @@ from
 case when octet_length(headers) <= %(headers_most)s then headers end
 
 -- name: headers_masked
--- Values of masked names never leave this database. Headers that may hold such a name and are not plainly what JSON calls
--- an object of texts stay here whole. The expressions cost ten times the rest, and only headers with a sign come to them.
+-- Values of masked names never leave this database.
+-- Headers that may hold such a name, and are not plainly a JSON object of texts, stay here whole. The expressions cost
+-- ten times the rest, and run only on headers with a sign of such a name.
 case
     when octet_length(headers) > %(headers_most)s then null
     when not headers collate "C" like any(%(masked_signs)s::text[]) then headers
@@ -287,11 +293,11 @@ end
 substring(body from 1 for 4096)
 
 -- name: body_dropped
--- Nothing of it; its size is kept beside it.
+-- Nothing of it; its size is returned beside it.
 null::bytea
 
 -- name: body_kept
--- All of it, where it is not too large.
+-- All of it, unless it is too large.
 case when octet_length(body) <= %(body_most)s then body end
 
 -- name: body_hashed
@@ -299,9 +305,10 @@ case when octet_length(body) <= %(body_most)s then body end
 case when octet_length(body) <= %(body_most)s then sha256(body) end
 
 -- name: written
--- Up to where the log is written, and in which cluster. What can be seen now lies before; a record that has just filled
--- its page ends where the page does, and not behind the header of the next. In seconds, how long at most until all that had
--- ended by then is on the disk (PostgreSQL, "Asynchronous Commit").
+-- Up to where the log is written, and in which cluster.
+-- What is visible now lies before; a record that has just filled its page ends where the page does, and not behind the
+-- header of the next. within: in how many seconds at most all that had ended by then is on disk (PostgreSQL,
+-- "Asynchronous Commit").
 select
     (lsn - case when header <= 40 then header else 0 end)::text as lsn,
     (select system_identifier::text from pg_control_system()) as cluster,
@@ -311,18 +318,18 @@ from
     lateral (select mod(pg_wal_lsn_diff(lsn, '0/0'), current_setting('wal_block_size')::int) as header) page
 
 -- name: is_on_disk
--- The log up to there.
+-- Whether the log is on disk up to there.
 select pg_current_wal_flush_lsn() >= %(lsn)s::pg_lsn
 
 -- name: replayed
--- How many bytes a standby has still to replay up to there. Null: it is none.
+-- How many bytes a standby has still to replay up to there. Null: it is no standby.
 select
     case when pg_is_in_recovery()
         then greatest(pg_wal_lsn_diff(%(lsn)s::pg_lsn, pg_last_wal_replay_lsn()), 0)::int8 end as behind,
     (select system_identifier::text from pg_control_system()) as cluster
 
 -- name: end_overdue
--- Only those that wait for their reader, which no time limit ends: what still answers in its time is left alone.
+-- Only sessions that wait for their reader, which no timeout ends; one that still answers in time is left alone.
 select count(pg_terminate_backend(pid))
 from pg_stat_activity
 where application_name = %(name)s and usename = current_user and datname = current_database()
@@ -330,7 +337,7 @@ where application_name = %(name)s and usename = current_user and datname = curre
     and query_start < clock_timestamp() - make_interval(secs => %(limit)s)
 
 -- name: has_archive
--- With our columns: before engine_schema was run it may be the original's, or none. Asked as readable above asks.
+-- With our columns: before engine_schema was run it may be the original's, or none. Looked up as in readable.
 select count(*) = 2
 from pg_attribute
 join pg_class relation on relation.oid = attrelid
@@ -339,7 +346,7 @@ where schema.nspname = 'messages' and relation.relname = 'message_archive'
     and attname in ('seq', 'xid') and not attisdropped
 
 -- name: has_original
--- The original's, as far as we need it and may read it: by its number alone.
+-- The original's, as far as we need it and may read it: its id alone.
 select count(*) = 1
 from pg_attribute
 join pg_class relation on relation.oid = attrelid
@@ -349,5 +356,5 @@ where schema.nspname = 'messages' and relation.relname = 'message_archive'
     and has_schema_privilege(schema.oid, 'usage') and has_table_privilege(relation.oid, 'select')
 
 -- name: load_figures
--- Of one batch, thousands of rows: they stream through, and nothing is planned.
+-- Of one batch, thousands of rows: they are streamed, and nothing is planned.
 copy {table} ({columns}) from stdin

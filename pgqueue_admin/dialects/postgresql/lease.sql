@@ -1,11 +1,11 @@
 -- name: is_installed
--- By the catalog: the engine's tables may be missing, or of a version that had no leases.
+-- By the catalog: the engine's tables may be missing, or older than leases.
 select exists (
     select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
     where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) 'notify_round')
 
 -- name: publish
--- In the caller's session too, by his zone and search path: the original's times are UTC without a zone, and names stand in full.
+-- Also in the caller's session, with its zone and search path: the original's times are UTC without a zone, names are in full.
 insert into messages.message (created_at, message)
 select pg_catalog.now() at time zone 'utc', published.message::pg_catalog.jsonb
 from pg_catalog.unnest(%(messages)s::pg_catalog.text[]) with ordinality as published (message, place)
@@ -13,7 +13,7 @@ order by published.place
 returning id
 
 -- name: claim
--- One statement finds what nobody has and locks it; a row that somebody else is locking is his. An expired lock is no free one.
+-- One statement finds unlocked rows and locks them; rows that another session is locking are skipped. An expired lock is not free.
 update messages.message m
 set lock_expires_at = {until}, token_expires_at = {until}, lock_token = pg_catalog.gen_random_uuid(),
     attempts = m.attempts operator(pg_catalog.+) 1, {noted}
@@ -25,21 +25,21 @@ returning m.id, m.lock_token::pg_catalog.text as token, m.created_at at time zon
     m.message::pg_catalog.text as message, m.attempts, m.lock_expires_at at time zone 'utc' as expires_at
 
 -- name: with_holder
--- Part of claim: what happens when the lock expires, and who has it, for readers.
+-- Part of claim: what happens when the lock expires, and, for readers, who holds it.
 release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) %(releases)s::integer,
     lock_holder = %(holder)s::pg_catalog.text
 
 -- name: without_holder
--- Likewise in tables of a version before 10.
+-- Likewise in tables older than version 10.
 release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) %(releases)s::integer
 
 -- name: held_by
--- Part of expire: as whoever claimed it said.
+-- Part of expire: the holder, as it named itself when it claimed.
 case when m.lock_token is not null and m.token_expires_at operator(pg_catalog.=) m.lock_expires_at
      then pg_catalog.left(m.lock_holder, 200) end
 
 -- name: held_by_nobody_knows
--- Likewise in tables of a version before 10.
+-- Likewise in tables older than version 10.
 null::pg_catalog.text
 
 -- name: keeps_holders
@@ -50,27 +50,27 @@ select exists (
         and not attisdropped)
 
 -- name: until
--- The end of a lock, as the original writes it.
+-- The end of a lock, in the original's form.
 (pg_catalog.statement_timestamp() at time zone 'utc')
     operator(pg_catalog.+) (%(seconds)s::double precision operator(pg_catalog.*) interval '1 second')
 
 -- name: is_held
--- By this token, and nobody has locked it without one since: an original worker takes over whose lock is over.
+-- By this token, and not locked without one since: an original worker takes over a message whose lock has expired.
 m.lock_token operator(pg_catalog.=) held.token and m.token_expires_at operator(pg_catalog.=) m.lock_expires_at
 
 -- name: is_over
--- By one clock, that of the database.
+-- By one clock, the database's.
 m.lock_expires_at operator(pg_catalog.<=) (pg_catalog.statement_timestamp() at time zone 'utc')
 
 -- name: renew
--- A lock that is over is not renewed, even where nobody has seen it yet: it has ended.
+-- An expired lock is not renewed, even where nobody has noticed yet: it has ended.
 update messages.message m set lock_expires_at = {until}, token_expires_at = {until}
 from rows from (pg_catalog.unnest(%(ids)s::integer[]), pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[])) as held (id, token)
 where m.id operator(pg_catalog.=) held.id and {is_held} and not ({is_over})
 returning m.lock_token::pg_catalog.text as token
 
 -- name: finish
--- Deletes and archives at once, or neither. Who comes late, and whose message would not be released, ends it as lock_expired.
+-- Deletes and archives together, or neither. After the lock's end, unless the message would be released, it ends as lock_expired.
 with held as materialized (
     select * from rows from (
         pg_catalog.unnest(%(ids)s::integer[]), pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[]),
@@ -101,7 +101,7 @@ select ended.id, ended.result, archived.id as archive_id
 from ended left join archived on archived.message_id operator(pg_catalog.=) ended.id::pg_catalog.text
 
 -- name: release
--- Others are told at once where it can be claimed at once; what is due later is found by who looks then. Too late is too late.
+-- Notifies others if it can be claimed at once; what is due later is found then. Not after an expiry that would archive it.
 with held as materialized (
     select %(id)s::integer as id, %(token)s::pg_catalog.uuid as token
 ), released as (
@@ -115,7 +115,7 @@ with held as materialized (
 select id, case when is_due then pg_catalog.pg_notify('new_message', id::pg_catalog.text) end from released
 
 -- name: expire
--- One statement, of rows that it holds: nothing is deleted that it did not archive, and nothing that was locked anew meanwhile.
+-- One statement, on rows that it holds: deletes nothing that it did not archive, and nothing locked anew meanwhile.
 -- Two at once share the rows. Foreign locks are archived; of ours the claim has said which are released.
 with over as materialized (
     select m.id, m.release_expired and m.lock_token is not null
@@ -147,7 +147,7 @@ with over as materialized (
 select (select pg_catalog.count(*) from archived) as archived, (select pg_catalog.count(*) from told) as released
 
 -- name: renotify
--- Going round by id, so that each comes round however many there are; who runs at the same time leaves it to this one. The rows of
+-- Goes round by id, so that each has its turn however many there are; a concurrent call leaves it to this one. The rows of
 -- the last minute too: one NOTIFY too many is nothing, one too few waits.
 with place as materialized (
     select after from messages.notify_round for update skip locked
@@ -171,7 +171,7 @@ select pg_catalog.count(pg_catalog.pg_notify('new_message', id::pg_catalog.text)
 m.lock_expires_at is null and m.available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp()
 
 -- name: outlook
--- All that whoever is idle has to know, by the first of each of the two indexes that claim and expire walk.
+-- All that an idle worker has to know, by the first entry of each of the two indexes that claim and expire walk.
 select
     (select (extract(epoch from available_at operator(pg_catalog.-) pg_catalog.statement_timestamp()))::double precision
      from messages.message where lock_expires_at is null order by available_at, id limit 1) as claim_in,
@@ -180,11 +180,11 @@ select
      from messages.message where lock_expires_at is not null order by lock_expires_at limit 1) as expire_in
 
 -- name: ask_for_dead
--- Once for ever: a trigger keeps what dies from then on.
+-- Once for ever: a trigger keeps messages that die from then on.
 insert into messages.dead_consumer default values on conflict do nothing
 
 -- name: claim_dead
--- Each to one of those who ask at once. Who dies with it in hand gives nothing back: it comes again in its time.
+-- Each to one of the concurrent callers. A caller that is killed gives nothing back: the message is due again at its time.
 with due as materialized (
     select archive_id from messages.dead_delivery
     where available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp()
@@ -202,7 +202,7 @@ select c.archive_id, c.given, a.message::pg_catalog.text as message, a.message_i
 from claimed c left join messages.message_archive a on a.id operator(pg_catalog.=) c.archive_id
 
 -- name: end_dead
--- Whoever has handled it, be it the second time.
+-- For whichever handler has handled it, be it the second time.
 delete from messages.dead_delivery where archive_id operator(pg_catalog.=) %(id)s::integer
 
 -- name: delay_dead
@@ -217,13 +217,13 @@ select (extract(epoch from available_at operator(pg_catalog.-) pg_catalog.statem
 from messages.dead_delivery order by available_at limit 1
 
 -- name: seen
--- Which lock a message has, in words that nobody else's has: ours by its token, which a renewal keeps; an original client's by its
--- end; none is nothing. Of tables of the original it is the end alone.
+-- Identifies a message's lock, differently from all others: ours by its token, which a renewal keeps; an original
+-- client's by its end; no lock is empty. For tables of the original by the end alone.
 coalesce(case when m.token_expires_at operator(pg_catalog.=) m.lock_expires_at then m.lock_token::pg_catalog.text end,
     extract(epoch from m.lock_expires_at)::pg_catalog.text, '')
 
 -- name: release_seen
--- By hand: only from the lock that somebody looked at. A row that is being changed at this moment is left to whoever does.
+-- By hand: only with the lock that the person saw. A row that is being changed at this moment is skipped.
 with held as materialized (
     select m.id from messages.message m
     where m.id operator(pg_catalog.=) %(id)s::integer and m.lock_expires_at is not null
@@ -239,7 +239,7 @@ with held as materialized (
 select id, pg_catalog.pg_notify('new_message', id::pg_catalog.text) from released
 
 -- name: end_seen
--- By hand: deletes and archives at once, only from the lock that somebody looked at, or from none. Who did it stands in the archive.
+-- By hand: deletes and archives together, only with the lock that the person saw, or none. The archive names the person.
 with held as materialized (
     select m.id from messages.message m
     where m.id operator(pg_catalog.=) %(id)s::integer and {seen} operator(pg_catalog.=) %(seen)s::pg_catalog.text
@@ -265,5 +265,5 @@ with held as materialized (
 select id from archived
 
 -- name: seen_now
--- Why nothing was done: it has ended, or somebody else has it.
+-- Why nothing was done: it has ended, or somebody else has locked it.
 select {seen} as seen from messages.message m where m.id operator(pg_catalog.=) %(id)s::integer

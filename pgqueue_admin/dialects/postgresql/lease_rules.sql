@@ -1,10 +1,10 @@
 -- name: rules
--- The oldest first: the first that fits counts.
+-- Oldest first: the first match counts.
 select r.id, r.message_type, r.results, r.times, r.wait_seconds, r.who, r.reason, r.created_at
 from messages.lease_rule r order by r.id
 
 -- name: rules_done
--- What each did in the last 31 days, as long as that is kept: counted to a cap, and only for who reads it.
+-- What each did in the last 31 days, as long as that is kept: counted up to a cap, and only when it is displayed.
 select r.id, (
         select count(*) from (select from messages.lease_rule_retry done where done.rule = r.id limit %(cap)s + 1) capped
     ) as number,
@@ -12,26 +12,27 @@ select r.id, (
 from messages.lease_rule r
 
 -- name: create_rule
--- Another one takes its place, so that what was done by its number was done by just that.
+-- A changed rule is a new row, so that what was done under its number was done by just that rule.
 insert into messages.lease_rule (message_type, results, times, wait_seconds, who, reason)
 values (%(message_type)s, %(results)s::text[], %(times)s, %(wait_seconds)s, %(who)s, %(reason)s)
 on conflict (message_type) do nothing
 returning id
 
 -- name: remove_rule
--- What waited for it is looked at when its time comes, and left dead.
+-- Messages that waited for it are examined when their time comes, and left dead.
 delete from messages.lease_rule where id = %(id)s::bigint
 returning id
 
 -- name: due_in
--- All that whoever is idle has to know.
+-- All that an idle worker has to know.
 select extract(epoch from available_at - statement_timestamp())::double precision
 from messages.lease_rule_dead order by available_at limit 1
 
 -- name: hold_due
--- Each for one of those who look at once, until he commits. What a person has ended is no failure. Whoever may insert there writes
--- the message's id: it need not be a number. The original's cron job writes none, and neither do some second endings of its workers:
--- how often such a message was retried is not known, nor whether it is in the queue still.
+-- Each for one of the concurrent callers, until it commits. What a person has ended is no failure.
+-- Any role that may insert there writes the message's id: it need not be a number. The original's cron job writes none,
+-- and neither do some second endings of its workers: how often such a message was retried is not known, nor whether it
+-- is in the queue still.
 select d.archive_id, a.state, a.result::text as result, a.died_at, coalesce(a.message_type, kind.said) as message_type,
     said.id is not null as is_told, coalesce(before.nth, 0) as retried,
     exists (select from messages.archive_event e where e.archive_id = a.id and e.verb = 'ended') as is_by_hand,
@@ -49,27 +50,27 @@ order by d.available_at limit {most}
 for update of d skip locked
 
 -- name: hold_dead
--- Of these, whatever nobody has in hand: who waited for one would keep all others waiting.
+-- Those of these that nobody has locked: waiting for one would keep all others waiting.
 select id from messages.message_archive where id = any (%(ids)s::integer[]) order by id for update skip locked
 
 -- name: look_again
--- Each at a time of its own.
+-- Each at its own time.
 update messages.lease_rule_dead d set available_at = again.at
 from unnest(%(ids)s::integer[], %(times)s::timestamptz[]) as again (archive_id, at)
 where d.archive_id = again.archive_id
 
 -- name: forget
--- Of these there is nothing left to do.
+-- There is nothing left to do for these.
 delete from messages.lease_rule_dead where archive_id = any (%(ids)s::integer[])
 
 -- name: note_retries
--- As the how many-th retry each went back: it stands by the new message's id, so its next death finds it.
+-- The number of each retry, stored by the new message's id, so that its next death finds it.
 insert into messages.lease_rule_retry (message_id, archive_id, rule, nth)
 select * from unnest(%(message_ids)s::integer[], %(archive_ids)s::integer[], %(rules)s::bigint[], %(nths)s::integer[])
 on conflict (message_id) do update set archive_id = excluded.archive_id, rule = excluded.rule, nth = excluded.nth, at = now()
 
 -- name: prune
--- What was retried longer ago than a month, and waits no more; some at a time.
+-- Retries of more than a month ago whose messages no longer wait; a number at a time.
 delete from messages.lease_rule_retry where message_id in (
     select r.message_id from messages.lease_rule_retry r
     where r.at < now() - interval '31 days' and not exists (select from messages.message m where m.id = r.message_id)

@@ -1,16 +1,16 @@
 -- name: tables
--- Candidates by their columns, in one look at the catalog; which shape they have is judged in monitor.shapes.
+-- Candidates by their columns, in one catalog query; monitor.shapes judges which shape they have.
 select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.columns, seq.seq_indexed, seq.seq_unique,
        exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
        sequence.relname as sequence, sequence.nspname as sequence_schema, sequence.seqmax as sequence_max,
        sequence.is_readable as sequence_is_readable, sequence.step as sequence_step,
        pages.total * current_setting('block_size')::bigint as size_bytes,
-       -- whatever its policies say now: they may say otherwise at the next look, and are asked by none
+       -- whatever its policies allow now: they may differ at the next read, and none is evaluated
        row_security_active(c.oid) as hides_rows
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
-    -- of a type that somebody made, a cast may be a function of his: our comparisons would run it
+    -- a user-defined type may have a cast function: our comparisons would run it
     select jsonb_object_agg(
         a.attname, format_type(a.atttypid, null) || case when a.atttypid < 16384 then '' else ' (user-defined)' end
     ) as columns
@@ -31,7 +31,7 @@ left join lateral (
     select sc.relname, sn.nspname, case when s.seqincrement > 0 and not s.seqcycle then s.seqmax end as seqmax,
            s.seqincrement > 0
                and has_sequence_privilege(s.seqrelid, 'select') and has_schema_privilege(sn.oid, 'usage') as is_readable,
-           -- no step where numbers count nothing: sessions keep some in reserve, or another table takes some
+           -- no step where numbers do not count rows: sessions cache some, or another table takes some
            case when s.seqincrement < 0 or s.seqcache = 1 and not exists (
                -- the class is compared last: by it the planner would read all defaults here, too
                select from pg_depend d
@@ -70,7 +70,7 @@ where c.relkind in ('r', 'p') and not c.relispartition
 order by 1, 2
 
 -- name: unwatched
--- Tables with a queue's five columns in schemas that are not watched, counted by the catalog alone: no such table is read.
+-- Tables with a queue's five columns in schemas that are not watched, counted from the catalog alone: none is read.
 select n.nspname as schema, count(*) as tables
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
@@ -85,9 +85,9 @@ group by n.nspname
 order by tables desc, n.nspname
 
 -- name: calls
--- Tables with a function of somebody's that planning a look would run as us: the planner computes what is constant in
--- predicates and expressions of indexes and statistics, in partition keys, and in the checks of a table's parts. Found from
--- the functions, of which there are few: what comes with the server depends on nothing.
+-- Tables with a function of another role that planning a query would run as us: the planner computes what is constant
+-- in predicates and expressions of indexes and statistics, in partition keys, and in the checks of a table's
+-- partitions. Found from the functions, of which there are few: dependencies on built-in ones are not recorded.
 with recursive called as (
     select d.classid, d.objid, p.oid::regprocedure::text as name, p.proowner as owner
     from pg_depend d join pg_proc p on p.oid = d.refobjid
@@ -109,12 +109,12 @@ with recursive called as (
     union
     select i.inhparent, p.name, false from pg_inherits i join with_parents p on i.inhrelid = p.oid
 )
--- a table's own check is not asked when it is read
+-- reading a table does not evaluate its own checks
 select oid::bigint as oid, min(name) as name from with_parents where not is_check group by oid
 
 -- name: holders
--- Who keeps a reader from a table, the one that has it first: only this mode does. Names, not regclass, which would wait for
--- it. Since when is told to whoever may see other roles' sessions.
+-- Which session blocks readers of a table, lock owners first: only this mode blocks them.
+-- Names, not regclass, which would wait for the lock. since is visible to roles that may see other roles' sessions.
 select l.pid, l.granted, a.application_name, a.usename::text as "user", coalesce(a.xact_start, p.prepared) as since,
        l.pid is null as is_prepared
 from pg_locks l
@@ -129,7 +129,7 @@ order by l.granted desc, l.pid
 limit 1
 
 -- name: sizes
--- True sizes, apart from the catalog's look: a table under an exclusive lock makes this one wait.
+-- True sizes, apart from the catalog's query: a table under an exclusive lock makes this one wait.
 select t.oid, (
     select coalesce(sum(pg_total_relation_size(relid)), pg_total_relation_size(t.oid::oid))
     from pg_partition_tree(t.oid::oid)
@@ -137,7 +137,7 @@ select t.oid, (
 from unnest(%(oids)s::bigint[]) as t(oid)
 
 -- name: evidence
--- What kind of messages lie here, by a header that only failed or audited ones carry; a few from the tail suffice.
+-- What kind of messages the table holds, by a header that only failed or audited ones carry; the newest few suffice.
 select count(*) as rows, count(*) filter (where failed) as failed, count(*) filter (where audited) as audited
 from (
     select headers like '%%"NServiceBus.FailedQ"%%' as failed,
@@ -146,28 +146,28 @@ from (
 ) newest
 
 -- name: depth
--- One snapshot, index probes, no row lock: a count up to the cap, past it the share of probes that hit a row (C2).
+-- One snapshot, index probes, no row locks: a count up to the cap, above it the share of probes that hit a row (C2).
 with clock as materialized (
     select coalesce(%(now)s::timestamptz, clock_timestamp()) as now
 ), ends as materialized (
     select (select seq from {table} where seq >= %(low)s::bigint order by seq limit 1)::bigint as head,
            (select seq from {table} where seq >= %(low)s::bigint order by seq desc limit 1)::bigint as tail
 ), probed as materialized (
-    -- one probe in each of equal steps, at a place within the step that is spread out but the same every time
+    -- one probe in each of equal steps, at a place within the step that varies but is the same every time
     select count(hit.seq) as hits, count(hit.seq) filter (where hit.expires <= clock.now at time zone 'UTC') as expired
     from ends cross join clock cross join generate_series(0, {probes} - 1) as step(i)
     left join lateral (
-        select seq, expires from {table} held  -- by another name than its own, which may be one of these here
+        select seq, expires from {table} held  -- an alias: its own name may be one of these here
         where seq = ends.head
             + floor((step.i + mod((step.i + 1) * 0.6180339887, 1)) * (ends.tail - ends.head + 1) / {probes})::bigint
     ) hit on true
     where ends.tail - ends.head >= {cap}
 ), running as materialized (
-    -- read only if some row was ever touched. After a rollback the row keeps the xid, but nobody runs under it
+    -- read only if some row was ever touched. After a rollback the row keeps the xid, but no session runs under it
     select backend_xid as xid from pg_stat_activity where backend_xid is not null
     union all select transaction from pg_prepared_xacts
 ), reach as materialized (
-    -- far past the cap a count would be thrown away: then only the head's window, for what is in flight there
+    -- far above the cap a count would be discarded: only the head's window is read, for what is in flight there
     select case when hits >= {few} and hits * (tail - head + 1) > 1.5 * {cap} * {probes} then {window}
                 else {cap} + 1 end as rows
     from probed, ends
@@ -189,19 +189,19 @@ with clock as materialized (
 )
 select clock.now as at, ends.head, ends.tail, probed.hits, probed.expired as hits_expired,
        counted.rows, counted.rows >= reach.rows as more,
-       case when not pg_is_in_recovery() then counted.in_flight end as in_flight,  -- a standby is not told who runs
+       case when not pg_is_in_recovery() then counted.in_flight end as in_flight,  -- a standby does not know who runs
        counted.expired, counted.ready_head, counted.marks,
        {sent} as sent_total,
        extract(epoch from clock_timestamp() - statement_timestamp())::float8 as seconds
 from clock, ends, probed, reach, counted
 
 -- name: sent
--- Part of depth: what the sequence reached. Read as a table: its function would take a lock that writers take.
+-- Part of depth: how far the sequence has counted. Read as a table: its function would take a lock that writers take.
 (select case when is_called then last_value else last_value - {increment} end from {sequence})
 
 -- name: lease
--- As depth, of the lease queue: what is locked, over, waiting and due later each by its index up to the cap; past it the share
--- of probes by id that hit such a row. A lock is a fact of the row, so nothing here is a hint.
+-- As depth, for the lease queue: what is locked, over, waiting and due later, each by its index up to the cap; above it
+-- the share of probes by id that hit such a row. A lock is a fact of the row, so nothing here is a hint.
 with clock as materialized (
     select coalesce(%(now)s::timestamptz, clock_timestamp()) as now
 ), ends as materialized (
@@ -255,7 +255,7 @@ select clock.now as at, ends.head, ends.tail,
 from clock, ends, probed, locked, over, waiting, later left join oldest on true
 
 -- name: lease_over
--- Locks that are over and that nobody has ended: how many up to the cap, and since when the first is, by the index of that column.
+-- Expired locks that nobody has ended: how many up to the cap, and since when the first is, by the index of that column.
 select count(*) as rows, least(count(*), {cap}) as number, min(since) at time zone 'UTC' as since, clock_timestamp() as at
 from (
     select greatest(lock_expires_at, '0001-01-02') as since from {table}
@@ -263,8 +263,8 @@ from (
 ) up_to_cap
 
 -- name: lease_place
--- Part of lease: where a message stands in the order in which workers claim, as one number of its time and its id. Only who
--- claimed the first moves it on.
+-- Part of lease: a message's position in the order of claims, as one number of its time and its id.
+-- Only a claim of the first message moves it on.
 extract(epoch from available_at) * 1e6 * 9223372036854775808 + id
 
 -- name: lease_order
@@ -276,12 +276,12 @@ available_at, id
 available_at <= clock.now
 
 -- name: lease_since
--- Part of lease: since when its first message could be claimed. One that was there when the column came waits for longer.
+-- Part of lease: since when its first message could be claimed. One that is older than the column has waited longer.
 case when attempts = 0 and created_at between '0001-01-02' and '9999-12-30'
      then least(available_at, created_at at time zone 'UTC') else available_at end
 
 -- name: lease_later
--- Part of lease: what was released for a time that has not come.
+-- Part of lease: messages that were released for a later time.
 select count(*) as rows, min(due) as next_due
 from (
     select available_at as due from {table}, clock
@@ -289,23 +289,23 @@ from (
 ) up_to_cap
 
 -- name: original_place
--- In the place of lease_place, of a table that has no column of ours: its workers go by the id they are told of.
+-- In place of lease_place, for a table without our columns: its workers go by the id in the notification.
 id::numeric
 
 -- name: original_order
--- In the place of lease_order.
+-- In place of lease_order.
 id
 
 -- name: original_is_due
--- In the place of lease_is_due: nothing is released for later.
+-- In place of lease_is_due: nothing is released for later.
 true
 
 -- name: original_since
--- In the place of lease_since. Sessions of its clients wrote it by a zone of theirs.
+-- In place of lease_since. Sessions of its clients wrote it in their own zones.
 case when created_at between '0001-01-02' and '9999-12-30' then created_at at time zone 'UTC' end
 
 -- name: original_later
--- In the place of lease_later.
+-- In place of lease_later.
 select 0::bigint as rows, null::timestamptz as next_due
 
 -- name: not_told
@@ -313,8 +313,8 @@ select 0::bigint as rows, null::timestamptz as next_due
 null::bigint
 
 -- name: depth_unindexed
--- A copy has no index on seq: looking past the cap for head and tail would read all of it.
--- A message may be without any value that its endpoint would have written.
+-- A copy has no index on seq: looking for head and tail above the cap would read the whole table.
+-- A message may lack any value that its endpoint would have written.
 select max(at) as at,
        case when count(there) <= {cap} then min(seq)::bigint end as head,
        case when count(there) <= {cap} then max(seq)::bigint end as tail,
@@ -330,8 +330,8 @@ left join lateral (
 ) up_to_cap on true
 
 -- name: delayed
--- A due time is a UTC wall clock as the writer's session zone read it (wire sheet 3): the skew takes that off again.
--- Past the cap rows are counted in some of its pages, the same every time: what the catalog says may be days old.
+-- A due time is a UTC wall clock as the writer's session zone read it (wire sheet 3): the skew is subtracted.
+-- Above the cap rows are counted in some of its pages, the same every time: the catalog's estimate may be days old.
 select max(at) as at, count(there) as rows, count(*) filter (where due <= at) as overdue,
        min(due) filter (where due < '9999-01-01') as next_due,
        case when count(there) > {cap} then (
@@ -343,13 +343,13 @@ select max(at) as at, count(there) as rows, count(*) filter (where due <= at) as
        ) end as estimate
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
 left join lateral (
-    -- what lies beyond the calendar is due, or is not, at its ends, and a skew can be taken off
+    -- times beyond the calendar count at its ends, where a skew can be subtracted
     select there, greatest(least(due, '9999-12-30'), '0001-01-03') - %(skew)s::interval as due
     from (select true as there, due from {table} order by due limit {cap} + 1) up_to_cap
 ) corrected on true
 
 -- name: heap_bytes
--- Part of delayed: of a table in parts, those of its parts.
+-- Part of delayed: of a partitioned table, those of its partitions.
 (select coalesce(sum(pg_relation_size(relid)), pg_relation_size(%(oid)s::bigint::oid))
  from pg_partition_tree(%(oid)s::bigint::oid))
 
@@ -359,10 +359,10 @@ select set_config('statement_timeout', %(ms)s::text, true) as statement_timeout,
        set_config('lock_timeout', %(ms)s::text, true) as lock_timeout
 
 -- name: patience
--- For a session that asks the same of many tables each second: a locked one holds up no other, plans are made once.
+-- For a session that polls many tables each second: a locked table must not delay the others; plans are made once.
 select set_config('lock_timeout', '200ms', false) as lock_timeout,
        set_config('plan_cache_mode', 'force_generic_plan', false) as plan_cache_mode
 
 -- name: server_time
--- One clock judges expiry, age and due: the server's.
+-- Expiry, age and due times are judged by one clock: the server's.
 select clock_timestamp()

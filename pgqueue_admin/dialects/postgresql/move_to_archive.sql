@@ -1,19 +1,19 @@
 -- name: hold
--- Exactly this row, if nobody has it in hand: a locked one is skipped, so the act never waits for a handler that may not end.
--- Of the body only whether there is one: it stays in the database.
+-- Exactly this row, unless it is locked: locked rows are skipped, so the act never waits for a handler that may not
+-- end. Of the body only whether there is one: it stays in the database.
 select tableoid::bigint as part, ctid::text as place, id::text, seq,
     coalesce(expires <= now() at time zone 'utc', false) as expired, headers,
     case when body is not null then ''::bytea end as body
 from {table} where id = %(id)s::uuid and seq = %(seq)s::bigint for update skip locked
 
 -- name: hold_delayed
--- As hold, of a table of delayed messages: these have no seq, and one that was delayed anew is another.
+-- As hold, for delayed messages: these have no seq, and one that was delayed anew is another.
 select tableoid::bigint as part, ctid::text as place, id::text, 0 as seq, false as expired, headers,
     case when body is not null then ''::bytea end as body
 from {table} where id = %(id)s::uuid and due = %(due)s::timestamptz for update skip locked
 
 -- name: other_columns
--- What a table has beside those that are moved, by the catalog; what is generated comes by itself wherever the row goes.
+-- Columns besides those that are moved, from the catalog; generated ones are computed anew wherever the row goes.
 select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type
 from pg_attribute a
 join pg_class c on c.oid = a.attrelid
@@ -23,12 +23,13 @@ where n.nspname = %(schema)s and c.relname = %(name)s and c.relkind in ('r', 'p'
 order by a.attnum
 
 -- name: has_value
--- Counting what is not null calls no function of the column's type, which may be anybody's.
+-- num_nonnulls calls no function of the column's type, which any role may have made.
 select num_nonnulls({column}) > 0 from {table} where ctid = %(place)s::tid and tableoid = %(part)s::bigint::oid
 
 -- name: runs
--- What of other roles would run as ours when a row is looked at, held or deleted, by the catalog alone: triggers, rules, policies,
--- views whoever made them, and what planning computes. Of the table, its parts and what inherits from it: a delete goes to all.
+-- Code of other roles that would run as us when a row is read, held or deleted, by the catalog alone: triggers, rules,
+-- policies, views whatever their owner, and what planning computes. Of the table, its partitions and tables that
+-- inherit from it: a delete reaches all.
 with recursive asked as (
     select c.oid, c.relowner, c.relname, c.relnamespace from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = %(schema)s and c.relname = %(name)s
@@ -63,17 +64,17 @@ from (
 where is_in_any_case or owner <> (select u.oid from pg_roles u where u.rolname = current_user) and not {is_engines}
 
 -- name: refuse_views
--- Until the transaction ends or they are allowed again: a table may have become a view since the catalog was asked. Servers
--- older than August 2024 do not know it.
+-- Until the transaction ends or allow_views: a table may have become a view since the catalog was read.
+-- Servers older than August 2024 lack the setting.
 select set_config(name, 'view', true) from pg_settings where name = 'restrict_nonsystem_relation_kind'
 
 -- name: allow_views
--- As the session had it: triggers of the table may well read a view.
+-- The session's former value: triggers of the table may well read a view.
 select set_config(name, reset_val, true) from pg_settings where name = 'restrict_nonsystem_relation_kind'
 
 -- name: set_aside
--- Archived as if it had succeeded, and only then said to be discarded: nobody is told of a death that there was none of.
--- Both times are one, by which it is known as a message that never died.
+-- Archived as a success, and only then marked as discarded: nobody is notified of a death that did not happen.
+-- resolved_at equals died_at, which marks a message that never died.
 update messages.message_archive a
 set result = 'rejected', resolution = 'discarded', resolved_by = %(who)s, resolved_at = a.died_at, operation = %(operation)s {fingerprint}
 from rows from (unnest(%(row_ids)s::uuid[]), unnest(%(fingerprints)s::text[])) as aside (row_id, fingerprint)
@@ -92,14 +93,14 @@ where a.state = 'retried'
 , fingerprint = aside.fingerprint
 
 -- name: into_queue
--- One statement takes it out and puts it in, so that no body passes through the process; seq is the other table's.
+-- One statement deletes and inserts, so that no body passes through the process; the target assigns seq.
 with gone as (
     delete from {table} where ctid = %(place)s::tid and tableoid = %(part)s::bigint::oid returning {columns}
 )
 insert into {target} ({columns}) select {columns} from gone
 
 -- name: due_now
--- As the mover of due messages does it. An id that lies in the queue already would be refused; the sender's is in the headers.
+-- As the mover of due messages does it. An id that is in the queue already would be refused; the sender's is in the headers.
 with gone as (
     delete from {table} where ctid = %(place)s::tid and tableoid = %(part)s::bigint::oid returning id, headers, body
 )
@@ -109,14 +110,14 @@ select case when exists (select from {target} there where there.id = gone.id) th
 from gone
 
 -- name: stays
--- Waits for whoever has it in hand, so that the answer is what became of it and not what it was before.
+-- Waits for a session that has the row locked, so that the answer is what became of it, not what it was before.
 select id from {table} where id = %(id)s::uuid and seq = %(seq)s::bigint for update
 
 -- name: moved
--- By its event, which was committed with it: the newest, should a row with this id have been moved before.
+-- By its event, which was committed with it: the newest, in case a row with this id was moved before.
 select max(a.id) from messages.message_archive a join messages.archive_event e on e.archive_id = a.id
 where a.row_id = %(id)s::uuid and e.verb = %(verb)s and e.who = %(who)s
 
 -- name: is_there
--- Why nothing was taken: a row that is in hand can still be seen.
+-- Why nothing was taken: a locked row is still visible.
 select exists (select from {table} where id = %(id)s::uuid)

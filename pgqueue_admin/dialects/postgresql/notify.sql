@@ -1,3 +1,3 @@
 -- name: announce
--- A wake-up inside the caller's transaction: it goes out with the commit or not at all.
+-- A wake-up inside the caller's transaction: sent with the commit or not at all.
 select pg_notify(%(channel)s, %(payload)s)

@@ -1,17 +1,17 @@
 -- name: freeze_matching
--- The set is fixed by one statement: what dies later is not in it.
+-- One statement fixes the set: messages that die later are not in it.
 insert into messages.operation_item (operation, position, archive_id, queue)
 select %(operation_id)s, row_number() over (order by a.died_at, a.seq), a.id, a.queue
 from messages.message_archive a where {matches}
 
 -- name: freeze_ids
--- The ticked ones, oldest first; ids that are not in the archive are not there to be acted on.
+-- The selected messages, oldest first; ids that are not in the archive are left out.
 insert into messages.operation_item (operation, position, archive_id, queue)
 select %(operation_id)s, row_number() over (order by a.died_at, a.seq), a.id, a.queue
 from messages.message_archive a where a.id = any (%(ids)s::integer[])
 
 -- name: freeze_sent
--- What a retry has sent and nobody has decided on since, as far as its row was not seen to have left; in its order.
+-- What a retry has sent and nobody has acted on since, unless its row was seen to have left; in the retry's order.
 insert into messages.operation_item (operation, position, archive_id, queue)
 select %(operation_id)s, row_number() over (order by i.position), a.id, i.target
 from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
@@ -19,8 +19,8 @@ where i.operation = %(source)s and i.sent_as is not null and i.left_at is null a
   and a.state = 'retried' and a.operation = i.operation
 
 -- name: taken_back
--- Of which operations a message was taken back while it waited: their figures have changed. Of what was edited, by the row that it
--- was retried from, as its end was noted with the act.
+-- Operations of which messages were taken back while they waited: their figures have changed.
+-- An edited message is found by the row that it was retried from, whose end was recorded with the act.
 select distinct operation from messages.operation_item
 where outcome = 'skipped' and archive_id = any (array(
     select unnest(%(ids)s::integer[])
@@ -29,21 +29,21 @@ where outcome = 'skipped' and archive_id = any (array(
         where n.archive_id = any (%(ids)s::integer[]) and n.verb in ('discarded', 'moved out')))))
 
 -- name: queues
--- How many of the frozen set by queue: what the confirmation names.
+-- The size of the frozen set by queue: what the confirmation shows.
 select queue, count(*) as count from messages.operation_item where operation = %(operation_id)s
 group by queue order by count desc, queue
 
 -- name: counts
--- Where an operation stands is counted from its items, never from what a process remembered.
+-- An operation's progress is counted from its items, never from what a process remembered.
 select count(*) as count, count(*) filter (where outcome is null) as open,
     count(*) filter (where outcome = 'done') as done, count(*) filter (where outcome = 'skipped') as skipped,
     count(*) filter (where outcome = 'failed') as failed
 from messages.operation_item where operation = %(operation_id)s
 
 -- name: next_chunk
--- Two workers on one operation take different items; a killed one's items come back with the rollback. Of so many headers
--- as a chunk may read, and one message in any case; near: how many there were to take. Until: the last position of its stage,
--- as what another worker has in hand is passed over.
+-- Two workers on one operation take different items; a killed worker's items come back with the rollback.
+-- Limited by the size of the headers that a chunk may read, with at least one message; near: how many were available.
+-- until: the last position of its stage, as items that another worker has locked are skipped.
 with near as materialized (
     select position, archive_id from messages.operation_item
     where operation = %(operation_id)s and outcome is null and position <= %(until)s and {is_here}
@@ -63,15 +63,15 @@ not exists (
     where p.archive_id = operation_item.archive_id and c.operation = operation_item.operation)
 
 -- name: all_are_here
--- In its place, where the engine's tables are of a version before crossings.
+-- In its place, where the engine's tables are older than crossings.
 true
 
 -- name: begin_chunk
--- Let go when the chunk's transaction ends, however it ends: until then others see that something is in hand.
+-- Released when the chunk's transaction ends, however it ends: until then others see that a chunk runs.
 select pg_advisory_xact_lock_shared(hashtext('pgqueue operation'), %(operation_id)s::integer)
 
 -- name: in_hand
--- Whether a chunk runs now; asks nobody to wait.
+-- Whether a chunk runs now; makes nobody wait.
 select exists (
     select from pg_catalog.pg_locks l
     where l.locktype = 'advisory'
@@ -82,14 +82,16 @@ select exists (
 )
 
 -- name: look_up_each
--- Before record, for the rest of its transaction. Of a new operation the planner has no statistics and takes it for a few rows,
--- of whatever outcome: it would read the whole set for each chunk, and a hundred thousand messages would take all day.
+-- Before record, for the rest of its transaction.
+-- The planner has no statistics of a new operation and expects few rows, of any outcome: it would read the whole set
+-- for each chunk, and a hundred thousand messages would take all day.
 select set_config('enable_seqscan', 'off', true) as seqscan, set_config('enable_hashjoin', 'off', true) as hashjoin,
     set_config('enable_mergejoin', 'off', true) as mergejoin
 
 -- name: record
--- The outcome of each message, in the transaction that acted on it; sent_too: where the tables know that. The operation
--- stands beside each message, and the outcome in a case, so that no index of either tempts the planner.
+-- The outcome of each message, in the transaction that acted on it; sent_too: where the tables have that column.
+-- The operation is repeated beside each message, and the outcome is tested in a case, so that no index of either tempts
+-- the planner.
 update messages.operation_item i
 set outcome = o.outcome, why = o.why, previous_actor = o.previous_actor, previous_at = o.previous_at, target = o.target,
     at = clock_timestamp(){sent_too}
@@ -103,21 +105,21 @@ from (
 where i.operation = o.operation and i.archive_id = o.archive_id and case when i.outcome is null then true end
 
 -- name: sent_too
--- Part of record: as which row of its target a retried message was sent.
+-- Part of record: the row of its target as which a message was retried.
 , sent_as = o.sent_as
 
 -- name: nothing_sent
--- Likewise, of tables of a version before 7: they know no such column.
+-- Likewise, in tables older than version 7, which lack the column.
 /* none */
 
 -- name: next_position
--- The first that is not acted on; null: all are. By the index of those.
+-- The first item that is not acted on; null: there is none. By the index of those.
 select position from messages.operation_item where operation = %(operation_id)s and outcome is null and {is_here}
 order by position limit 1
 
 -- name: tried
--- How the trial stands, by the clock of the database that it was recorded by: how many were sent, how many of these wait
--- in their target, and how many seconds ago the last was acted on.
+-- The state of the trial, by the clock of the database that recorded it: how many were sent, how many of these wait in
+-- their target, and how many seconds ago the last was acted on.
 select count(*) filter (where i.outcome = 'done') as sent,
     count(*) filter (where i.outcome = 'done' and i.left_at is null and a.state = 'retried' and a.operation = i.operation)
         as waiting,
@@ -126,33 +128,33 @@ from messages.operation_item i left join messages.message_archive a on a.id = i.
 where i.operation = %(operation_id)s and i.position <= %(last)s
 
 -- name: since_last
--- How many seconds ago the last message was acted on, by the clock that wrote it down.
+-- How many seconds ago the last message was acted on, by the clock that recorded it.
 select extract(epoch from clock_timestamp() - max(at))::float8
 from messages.operation_item where operation = %(operation_id)s
 
 -- name: sent_waiting
--- A page of those that were sent and not seen to have left, by position: how many there are, no process need hold.
+-- A page of items that were sent and not seen to have left, by position: no process holds them all.
 select position, sent_as, target from messages.operation_item
 where operation = %(operation_id)s and sent_as is not null and left_at is null and position > %(after)s
 order by position limit %(limit)s
 
 -- name: still_there
--- Which of these rows lie in the queue: a look that takes nothing and waits for nobody.
+-- Which of these rows are in the queue: a read that takes nothing and waits for nobody.
 select q.id::text from {table} q where q.id = any (%(ids)s::uuid[])
 
 -- name: still_in_lease_queue
--- Likewise of lease messages, whose rows have numbers.
+-- Likewise lease messages, whose rows have numbers.
 select m.id::text from messages.message m where m.id = any (%(ids)s::text[]::integer[])
 
 -- name: left
--- Seen to have left, once.
+-- Marks items as seen to have left, once.
 update messages.operation_item set left_at = clock_timestamp()
 where operation = %(operation_id)s and position = any (%(positions)s::integer[]) and left_at is null
 
 -- name: deaths
--- What stops a staged retry: how many of the trial died again, and the most that did among any so many sent one after
--- another, in all or to one queue: among those of other queues a queue's own deaths would be too few. Deaths up to a position count no
--- more, once a person has seen them and went on.
+-- What stops a staged retry: how many of the trial died again, and the most deaths among a number of messages sent one
+-- after another, in all or to one queue: among those of other queues a queue's own deaths would be too few. Deaths up
+-- to a position no longer count, once a person has seen them and went on.
 with sent as (
     select i.position, a.queue, row_number() over (order by i.position) as nth,
         row_number() over (partition by a.queue order by i.position) as nth_of_queue,
@@ -169,9 +171,9 @@ from (
 ) died
 
 -- name: known_as
--- Part of tally and items_of_class: what is known of a message by now. Picked up, and by its endpoint nothing will ever be
--- said: not known, whatever is likely. An endpoint of ours is waited for until the time is over. Of one that has left the archive
--- its events still tell.
+-- Part of tally and items_of_class: what is known of a message by now.
+-- Picked up by an endpoint that never reports: not known, whatever is likely. An endpoint of ours is waited for until
+-- the time is over. For a message that has left the archive its events still tell.
 case
     when i.outcome is null then 'open'
     when i.outcome <> 'done' then i.outcome
@@ -191,13 +193,13 @@ case
 end
 
 -- name: edited_id
--- Part of with_class, and so of tally and items_of_class: the id of the message that was sent edited in its position, as message_edit.new_id tells it; null where
--- the operation edits none.
+-- Part of with_class: the id of the message sent edited, as message_edit.new_id makes it; null if none is edited.
 substr(encode(sha256(convert_to(%(seed)s::text || ':' || a.id, 'UTF8')), 'hex'), 1, 32)::uuid::text
 
 -- name: with_class
--- Part of tally and items_of_class: the item, its message, and the death that followed, which was archived in the transaction
--- that noted it on the former row. Of an operation there may be 100,000 events, of a message a few: the index of these.
+-- Part of tally and items_of_class: the item, its message, and the death that followed, which was archived in the
+-- transaction that recorded it on the former row. An operation may have 100,000 events, a message has a few: the index
+-- is on these.
 messages.operation_item i
 left join messages.message_archive a on a.id = i.archive_id
 left join lateral (
@@ -210,7 +212,7 @@ left join lateral (
 ) again on i.outcome = 'done' and a.state = 'dead_again'
 
 -- name: tally
--- Where each message of a staged retry stands, counted, by its stage.
+-- Where each message of a staged retry stands, counted by stage.
 select case when i.position <= %(tried)s then 'try' when i.position <= %(some)s then 'some' else 'rest' end as stage,
     {known_as} as what, count(*) as count, min(i.left_at) as first_left_at
 from {with_class}
@@ -218,7 +220,7 @@ where i.operation = %(operation_id)s
 group by 1, 2
 
 -- name: items_of_class
--- A page of the set, by position, of those classes that are asked for.
+-- A page of the set, by position, of the classes that are asked for.
 select * from (
     select i.position, i.archive_id, i.queue, i.outcome, i.why, i.previous_actor, i.previous_at, i.target, i.at, i.left_at,
         a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.resolved_by, a.resolved_at, a.ended_at,
@@ -232,8 +234,8 @@ where %(classes)s::text[] is null or what = any (%(classes)s::text[])
 order by position limit %(limit)s
 
 -- name: items
--- A page of the frozen set with each message's outcome and what became of it since; by position, and by outcome if asked,
--- or by the state that came of what this operation did.
+-- A page of the frozen set with each message's outcome and its state since; by position, and by outcome if asked, or by
+-- the state that followed from this operation.
 select i.position, i.archive_id, i.queue, i.outcome, i.why, i.previous_actor, i.previous_at, i.target, i.at,
     a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.resolved_by, a.resolved_at,
     a.operation as last_operation
@@ -244,15 +246,15 @@ where i.operation = %(operation_id)s and i.position > %(after)s and i.archive_id
 order by i.position limit %(limit)s
 
 -- name: samples
--- Some of the set, for the preview: read by position, however large it is.
+-- Some of the set, for the preview: read by position, however large the set is.
 select i.position, i.archive_id, i.queue, a.message_type, a.exception_type, a.died_at
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s and i.position = any (%(positions)s::integer[])
 order by i.position
 
 -- name: to_edit
--- A page of what a retry of the frozen set would send, to look at what an edit makes of it: of so many headers as a page may
--- read, and one message in any case. Bodies are asked for apart, few at once.
+-- A page of what a retry of the frozen set would send, to preview an edit: limited by the size of the headers that a
+-- page may read, with at least one message. Bodies are read apart, few at once.
 with near as materialized (
     select i.position, a.id, a.kind, a.message_type, a.headers, octet_length(a.body) as body_bytes
     from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
@@ -265,9 +267,9 @@ select position, id, kind, message_type, headers, body_bytes from (
 ) page where nth = 1 or read is null or read <= %(most)s order by position
 
 -- name: set_targets
--- Where a retry of the frozen set would put its messages, and how many of them; where they died and their types, by which rules
--- are told. What can be put nowhere, whatever is there, is not fit; what names no queue can be put where a rule says.
--- What somebody else has acted on since is not put back.
+-- Where a retry of the frozen set would put its messages, and how many of them; also the queues where they died and
+-- their types, by which rules apply. What can be put nowhere, whatever exists, is not fit; what names no queue can be
+-- put where a rule says. Messages that somebody else has acted on since are not put back.
 select case a.kind when 'lease' then 'messages' else a.target_schema end as schema,
     case a.kind when 'lease' then 'message' else a.target_table end as "table",
     a.kind, a.queue, a.message_type, a.retry_blocked_reason is null and a.body is not null or a.kind = 'lease' as is_fit, count(*) as count
@@ -276,7 +278,7 @@ where i.operation = %(operation_id)s and i.outcome is null and a.state = %(state
 group by 1, 2, 3, 4, 5, 6 order by 7 desc, 1, 2
 
 -- name: targets
--- Of each asked address what a retry into it meets, by the catalog alone: no statement reads the table, so nobody's code runs.
+-- What a retry into each address would meet, by the catalog alone: no statement reads the table, so no foreign code runs.
 select asked.schema, asked."table", current_user::text as role, shape.columns,
     exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
     (select d.refobjid::regclass::text from pg_depend d
@@ -390,38 +392,38 @@ from (
 where owner <> (select u.oid from pg_roles u where u.rolname = current_user) and not {is_engines}
 
 -- name: is_engines
--- Part of runs_as_ours: whoever owns the engine's tables has made what is attached to them, and its functions run in any case.
+-- Part of runs_as_ours: the owner of the engine's tables made what is attached to them, and its functions run in any case.
 exists (
     select from pg_class e join pg_namespace s on s.oid = e.relnamespace and s.nspname = 'messages'
     where e.relnamespace = c.relnamespace and e.relname in (c.relname, 'engine_schema') and e.relowner = found.owner
       and c.relname in ('message', 'message_archive', 'archive_event'))
 
 -- name: of_kind
--- Part of would_run and of schema.send_scheduled: what is no table now runs the code of whoever made it.
+-- Part of would_run and of schema.send_scheduled: anything but a table runs the code of its owner.
 case when c.relkind in ('r', 'p') then code.runs else array[concat(
     case c.relkind when 'f' then 'foreign table' else 'view' end, ' ', quote_ident(c.relname), ' of role ',
     quote_ident(pg_get_userbyid(c.relowner)))] end
 
 -- name: hold_table
--- As whoever writes to it: nobody adds a trigger or swaps the table until our commit, which no lock of a row prevents, and no other writer
--- waits.
+-- As a writer locks it: nobody adds a trigger or swaps the table until our commit, which no row lock prevents, and no
+-- other writer waits.
 lock table {table} in row exclusive mode
 
 -- name: would_run
--- Of one table; acts as of runs_as_ours.
+-- For one table; acts as in runs_as_ours.
 select {of_kind} from pg_class c join pg_namespace n on n.oid = c.relnamespace cross join lateral ({runs_as_ours}) code
 where n.nspname = %(schema)s and c.relname = %(name)s
 
 -- name: not_done
--- Outcomes other than done, and what is still open, for whoever reads the result at a prompt.
+-- Outcomes other than done, and open items, for a person who reads the result at a prompt.
 select i.archive_id, i.queue, i.outcome, i.why, i.previous_actor, i.previous_at, i.target, a.state
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s and i.outcome is distinct from 'done' and i.archive_id > 0
 order by i.position
 
 -- name: states
--- What became of the frozen messages up to now: retried, succeeded, dead again, still dead. Of_this: how many of these
--- this operation acted on, and nobody has decided on since.
+-- The states of the frozen messages up to now: retried, succeeded, dead again, still dead. of_this: how many of these
+-- this operation acted on, and nobody has since.
 select coalesce(a.state, 'gone') as state, count(*) as count,
     count(*) filter (where i.outcome = 'done' and a.operation = i.operation) as of_this
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
@@ -429,7 +431,7 @@ where i.operation = %(operation_id)s and i.archive_id > 0
 group by 1 order by 2 desc
 
 -- name: made_of
--- The whole frozen set, and by type and by cause apart, for the preview: a row for each name, not for each combination.
+-- The whole frozen set, and apart by type and by cause, for the preview: a row per name, not per combination.
 select case grouping(a.message_type, a.exception_type) when 3 then 'all' when 1 then 'type' else 'cause' end as what,
     coalesce(a.message_type, a.exception_type) as name, count(*) as count, min(a.died_at) as oldest_at,
     max(a.died_at) as newest_at
@@ -438,8 +440,8 @@ where i.operation = %(operation_id)s
 group by grouping sets ((), (a.message_type), (a.exception_type))
 
 -- name: causes
--- Whether what the set died of still happens: its most frequent causes, by the index of fingerprints, and their deaths since a
--- time, also those that are in the set; what is dated later than now is none of them.
+-- Whether the set's causes still occur: its most frequent causes, by the index of fingerprints, and their deaths since
+-- a time, also those in the set; deaths dated later than now do not count.
 with cause as materialized (
     select a.fingerprint, count(*) as number
     from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
@@ -461,14 +463,14 @@ from cause cross join lateral (
 ) died
 
 -- name: changed
--- Since the freeze: frozen messages that somebody else has acted on.
+-- Frozen messages that somebody else has acted on since the freeze.
 select count(*) as count, max(a.resolved_by) as who
 from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s and i.outcome is null and a.state <> %(state)s
 
 -- name: forget
--- A frozen set that was never started is dropped but for its first position, which names no message any more: it keeps the
--- number from other consoles, whose messages would be taken for those of this operation.
+-- A frozen set that was never started is deleted but for its first position, which names no message any more: it
+-- reserves the number against other consoles, whose messages would be taken for those of this operation.
 with dropped as (
     delete from messages.operation_item where operation = %(operation_id)s and outcome is null and position > 1
 )
@@ -476,17 +478,18 @@ update messages.operation_item set archive_id = 0, queue = null, outcome = 'skip
 where operation = %(operation_id)s and outcome is null and position = 1
 
 -- name: outcome
--- Waits for whoever has the item in hand, so that the answer is its outcome and not that there is none yet.
+-- Waits for a session that has the item locked, so that the answer is its outcome and not that there is none yet.
 select archive_id, outcome, why, previous_actor, previous_at, target, operation from messages.operation_item
 where operation = %(operation_id)s and archive_id = %(archive_id)s for update
 
 -- name: highest
--- Sets lie beside the queues, their numbers come from the console's database: a new console begins at 1 again.
+-- Sets are stored beside the queues, their numbers come from the console's database: a new console begins at 1 again.
 select coalesce(max(operation), 0) from messages.operation_item
 
 -- name: pass_over
--- On the console's database: the next operation gets a number above these. One after the other is taken, which a role
--- with USAGE may; setting the sequence needs UPDATE, and could go back where two ask at once.
+-- On the console's database: the next operation gets a number above these.
+-- Numbers are drawn one by one, which a role with USAGE may do; setting the sequence needs UPDATE, and could go back
+-- where two do so at once.
 with next as materialized (
     select s.name, nextval(s.name) as number from (select pg_get_serial_sequence(%(table)s, 'id')::regclass as name) s
 )

@@ -1,5 +1,5 @@
 -- name: create
--- As the original's script makes it, and when each record was written: it cannot be told otherwise how long one waits.
+-- As the original's script makes it, and CreatedAt: nothing else tells how long a record waits.
 create table if not exists {table} (
     "MessageId" varchar(200) not null primary key,
     "Dispatched" boolean not null default false,
@@ -10,11 +10,11 @@ create table if not exists {table} (
 )
 
 -- name: add_key
--- One record of a message.
+-- One record per message.
 alter table {table} add primary key ("MessageId")
 
 -- name: indexes
--- Which columns lead an index: the original's index names are the same for each table of a schema, so all but one lack theirs.
+-- Leading columns of its indexes: the original's index names repeat in each table of a schema, so all but one lack theirs.
 select distinct a.attname::text as name
 from pg_index i
 join pg_class c on c.oid = i.indrelid
@@ -23,11 +23,11 @@ join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
 where n.nspname = %(schema)s and c.relname = %(name)s and i.indisvalid
 
 -- name: create_index
--- Under the table's own name.
+-- Named after the table.
 create index if not exists {index} on {table} ({column})
 
 -- name: columns
--- What the table has; read from the catalog.
+-- The table's columns, from the catalog.
 select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type,
        exists (select from pg_index i where i.indrelid = c.oid and i.indkey[0] = a.attnum
                and i.indnkeyatts = 1 and i.indisunique and i.indisvalid and i.indpred is null) as is_unique
@@ -37,14 +37,15 @@ join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %(schema)s and c.relname = %(name)s and a.attnum > 0 and not a.attisdropped
 
 -- name: find
--- Asked first of each message: was it handled before, and what of it was not sent.
+-- The first query for each message: was it handled before, and what of it was not sent.
 select "MessageId"::pg_catalog.text as id, "Dispatched" as dispatched, "Operations"::pg_catalog.text as operations
 from {table} where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
 
 -- name: store
--- Who inserts the same waits for the one before him, for a while; what handlers ask afterwards waits as it did before.
--- Elsewhere than the queues it is on disk before its message is gone: what a crash forgot would be lost.
--- A record that a trigger or a policy leaves out fails here: without it the effects would come twice, and the sends never.
+-- Waits a while for an uncommitted insert of the same id; the lock timeout is restored for the handlers' statements.
+-- In a database other than the queues' it is on disk before its message is gone: what a crash forgot would be lost. A
+-- record that a trigger or a policy leaves out fails here: without it the effects would come twice, and the sends
+-- never.
 with waits as materialized (
     select pg_catalog.current_setting('lock_timeout') as before,
            pg_catalog.set_config('lock_timeout', %(wait)s, true) as now,
@@ -58,7 +59,7 @@ with waits as materialized (
 select {is_written} as once from written
 
 -- name: complete
--- Pessimistic: the record is there already, and nobody else can have it.
+-- Pessimistic: the record exists already, and no other session can have it.
 with written as (
     update {table} set "Operations" = %(operations)s::pg_catalog.jsonb
     where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
@@ -67,13 +68,13 @@ with written as (
 select {is_written} as once from written
 
 -- name: is_written
--- The text is no number: the server says it with the failure.
+-- The text is no number: the cast fails, and the server's error quotes it.
 (case when pg_catalog.count(*) operator(pg_catalog.>) 0 then '1'
     else 'the table took no record of the message; a trigger or a policy of it leaves rows out' end)::pg_catalog.int4
 
 -- name: mark
--- Once: a record that the relay marked meanwhile divides by zero, and what is sent in this transaction is not sent. A duplicate
--- never comes here, so how long a record is kept does not slide.
+-- Once: a record that the relay marked meanwhile divides by zero, and what this transaction sends is not sent.
+-- A duplicate never gets here, so the time for which a record is kept does not slide.
 with marked as (
     update {table}
     set "Dispatched" = true, "DispatchedAt" = (pg_catalog.clock_timestamp() at time zone 'utc'), "Operations" = '[]'
@@ -83,13 +84,14 @@ with marked as (
 select 1 operator(pg_catalog./) pg_catalog.count(*) as once from marked
 
 -- name: before_mark
--- Whoever marks in a transaction of its own has sent by its commit. At serializable that may be refused because of what others read: all
--- would be sent again.
+-- A transaction of its own that marks has sent by the time of its commit.
+-- At serializable the commit may be refused because of what others read: all would be sent again.
 set transaction isolation level read committed
 
 -- name: work
--- One look a minute, by both indexes. The oldest is asked for: whether any is over would be looked for from the table's start, where
--- statistics say that many are. The lock is the session's: a leader that is killed leads no more.
+-- One check a minute, by both indexes.
+-- The oldest record is read: a search for any that is over would start at the table's beginning, where statistics say
+-- that many are. The lock belongs to the session: a killed leader loses it.
 select pg_try_advisory_lock(hashtextextended('pgqueue outbox ' || %(table)s, 0)) as leads,
        exists (
         select from (
@@ -99,16 +101,16 @@ select pg_try_advisory_lock(hashtextextended('pgqueue outbox ' || %(table)s, 0))
        exists (select from {table} where "Dispatched" = false and {is_over}) as relay
 
 -- name: is_over
--- By when it was written, where the table is one of ours. What is of the future was written by a clock that was wrong: it would wait for it.
+-- By CreatedAt, in tables of ours. A time in the future is a wrong clock's: the record would wait for it.
 "CreatedAt" not between statement_timestamp() - %(grace)s * interval '1 second'
     and statement_timestamp() + %(grace)s * interval '1 second'
 
 -- name: is_undated
--- The original's table does not say when a record was written: whoever asks remembers when he saw it first.
+-- The original's table has no creation time: the caller remembers when it first saw a record.
 %(grace)s is not null
 
 -- name: purge
--- A batch, oldest first; a clock that moves within the statement could not be looked up in the index. What another cleaner has locked he deletes.
+-- A batch, oldest first, without what another cleaner has locked. A clock that moves within the statement could use no index.
 delete from {table}
 where "MessageId" = any(array(
     select "MessageId" from {table}
@@ -116,20 +118,20 @@ where "MessageId" = any(array(
     order by "DispatchedAt" limit {most} for update skip locked))
 
 -- name: pending
--- What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us.
+-- Records that a crash left between commit and dispatch. A worker about to dispatch one has it locked, or waits for us.
 select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text as operations
 from {table} where "Dispatched" = false and {is_over} and "MessageId" <> all(%(without)s::text[])
 limit {most} for update skip locked
 
 -- name: hold_pending
--- Of these records what waits; one that somebody is just sending is left to them.
+-- Those of these records that are pending; one that is being sent at this moment is skipped.
 select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text as operations
 from {table} where "MessageId" = any(%(ids)s::text[]) and not "Dispatched"
 order by "MessageId" for update skip locked
 
 -- name: tables
--- By what they have, whatever they are called; only tables, whose reading runs nobody's code, and no policy of theirs. Of a type
--- that somebody made a cast may be a function of his: our comparisons would run it.
+-- By their columns, whatever their names; only tables without policies, whose reading runs no foreign code.
+-- A user-defined type may have a cast function: our comparisons would run it.
 select c.oid::bigint as oid, n.nspname as schema, c.relname as "table", nullif(c.reltuples, -1)::bigint as rows,
     exists (select from pg_attribute a where a.attrelid = c.oid and not a.attisdropped
             and a.attname = 'CreatedAt' and a.atttypid = 'timestamptz'::regtype) as says_when,
@@ -150,7 +152,7 @@ where c.relkind in ('r', 'p') and not c.relrowsecurity
 order by n.nspname, c.relname limit {most}
 
 -- name: runs
--- What of another role would run as ours when a record is marked or deleted: triggers, rules and policies, by the catalog alone.
+-- Code of others that would run as us when a record is marked or deleted: triggers, rules, indexes, checks, policies; by the catalog.
 with asked as (
     select c.oid, c.relowner from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = %(schema)s and c.relname = %(name)s and c.relkind in ('r', 'p')
@@ -178,55 +180,55 @@ from (
 where owner <> (select u.oid from pg_roles u where u.rolname = current_user)
 
 -- name: count_pending
--- Counted to a limit, by the index on Dispatched.
+-- Counted up to a limit, by the index on Dispatched.
 select count(*) from (select from {table} where "Dispatched" = false limit {most}) as pending
 
 -- name: count_dispatched
--- Counted to a limit, the newest first: the oldest end of the index is where clean-up leaves dead entries.
+-- Counted up to a limit, newest first: at the oldest end of the index clean-up leaves dead entries.
 select count(*) from (
     select from {table} where "DispatchedAt" is not null order by "DispatchedAt" desc limit {most}) as dispatched
 
 -- name: oldest_pending
--- Of so many that wait, as a table of ours says it.
+-- Of a limited number of pending records; only in tables of ours, which have CreatedAt.
 select min("CreatedAt") as since
 from (select "CreatedAt" from {table} where "Dispatched" = false limit {most}) as pending
 
 -- name: oldest_kept
--- How far clean-up has come, by the index on DispatchedAt; asked only where there is one.
+-- How far clean-up has got, by the index on DispatchedAt; run only if that index exists.
 select "DispatchedAt" at time zone 'utc' as at from {table} where "DispatchedAt" is not null
 order by "DispatchedAt" limit 1
 
 -- name: list_pending
--- Some of what waits, without its bodies; a payload that is no array is none.
+-- Some pending records without their payloads. A payload that is no array has no number of operations.
 select "MessageId"::text as id, {created_at} as created_at, octet_length("Operations"::text) as size,
     case jsonb_typeof("Operations") when 'array' then jsonb_array_length("Operations") end as operations
 from {table} where "Dispatched" = false and "MessageId" > %(after)s::text
 order by "MessageId" limit {most}
 
 -- name: list_dispatched
--- Some of what was sent, as long as clean-up leaves it; by message id, which is the key.
+-- Some dispatched records, as long as clean-up leaves them; by message id, which is the key.
 select "MessageId"::text as id, "DispatchedAt" at time zone 'utc' as dispatched_at from {table}
 where "Dispatched" and "MessageId" > %(after)s::text order by "MessageId" limit {most}
 
 -- name: pending_ids
--- Which wait, a page at a time; nothing is locked, and no payload is read.
+-- Ids of pending records, a page at a time; locks nothing, reads no payload.
 select "MessageId"::text as id from {table} where "Dispatched" = false and "MessageId" > %(after)s::text
 order by "MessageId" limit {most}
 
 -- name: still_pending
--- Which of these wait; nothing is locked, and no payload is read.
+-- Which of these are still pending; locks nothing, reads no payload.
 select "MessageId"::text as id from {table} where "MessageId" = any(%(ids)s::text[]) and not "Dispatched"
 
 -- name: created_at
--- A table of ours says since when a record waits.
+-- Tables of ours know since when a record waits.
 "CreatedAt"
 
 -- name: unknown_at
--- The original's does not.
+-- The original's table does not.
 null::timestamptz
 
 -- name: record
--- One of them, as far as a page shows it.
+-- One record, cut to what a page shows.
 select "MessageId"::text as id, "Dispatched" as dispatched, "DispatchedAt" at time zone 'utc' as dispatched_at,
     "PersistenceVersion"::text as version, {created_at} as created_at, octet_length("Operations"::text) as size,
     left("Operations"::text, {most}) as operations

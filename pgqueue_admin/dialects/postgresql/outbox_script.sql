@@ -1,5 +1,5 @@
 -- name: create
--- As the engine makes it. Safe to run twice, and on a table that the original's script made.
+-- As the engine creates it. Safe to run twice, and on a table that the original's script created.
 {outbox:create};
 
 do {block:indexes};
@@ -22,7 +22,7 @@ begin
 end
 
 -- name: migrate
--- What the original's table lacks. Who writes to it waits while an index is built; the script gives up where it would wait itself.
+-- Adds what the original's table lacks. Writers wait while an index is built; the script itself waits five seconds at most.
 begin;
 set local lock_timeout = '5s';
 alter table {table} add column if not exists "CreatedAt" timestamp with time zone default now();
@@ -30,11 +30,11 @@ do {block:indexes};
 commit;
 
 -- name: cleanup
--- By pg_cron, each minute, run in its database (elsewhere by cron.schedule_in_database). Run again it replaces the job.
+-- By pg_cron, each minute, run in its database (elsewhere by cron.schedule_in_database). Running it again replaces the job.
 select cron.schedule({job_text}, '* * * * *', {statement_text:purge});
 
 -- name: purge
--- At most 100,000 a minute: what one transaction may hold. A record that somebody has locked is left for the next time.
+-- At most 100,000 a minute: what one transaction may hold. Locked records are left for the next run.
 delete from {table}
 where "MessageId" in (
     select "MessageId" from {table}

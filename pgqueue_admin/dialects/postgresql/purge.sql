@@ -1,14 +1,14 @@
 -- name: waiting
--- What a purge would mean: as many as this look sees, and their lowest and highest number, by which what comes later is told.
+-- What a purge would delete: the number of visible rows, and their lowest and highest seq, which tell later rows apart.
 select count(*) as number, min(seq) as lowest, max(seq) as up_to from {table}
 
 -- name: waiting_leases
--- Likewise of lease messages: those that nobody has locked, also where they are released for later.
+-- Likewise lease messages: those that nobody has locked, also where they are released for later.
 select count(*) as number, min(id) as lowest, max(id) as up_to from messages.message where lock_expires_at is null
 
 -- name: identity
--- By which a table is known that was made anew, emptied or rewritten, and whose numbers began again. Only an ascending sequence of
--- its own is asked, where the role may.
+-- Recognizes a table that was recreated, emptied or rewritten, and whose numbers restarted.
+-- Only an ascending sequence of its own is read, where the role may.
 select c.oid::bigint as oid,
     (select string_agg(p.relfilenode::text, ' ' order by p.oid) from pg_class p
      where p.oid = c.oid or p.oid in (select relid from pg_partition_tree(c.oid))) as storage,
@@ -19,21 +19,21 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %(schema)s and c.relname = %(name)s
 
 -- name: left
--- How many of these are there still, also in somebody's hands.
+-- How many of these still exist, locked ones included.
 select count(*) from {table} where seq between %(lowest)s::bigint and %(up_to)s::bigint
 
 -- name: left_leases
--- Likewise of lease messages: those that still wait.
+-- Likewise lease messages: those that still wait.
 select count(*) from messages.message where id between %(lowest)s::bigint and %(up_to)s::bigint and lock_expires_at is null
 
 -- name: hold_leases
--- The next of these, in the order and by the index of claims, in which no locked ones lie; what a worker is just locking is left to it.
+-- The next of these, in the order of claims and by its index, which has no locked rows; what a worker is locking is skipped.
 select id, retried_from from messages.message
 where id between %(lowest)s::bigint and %(up_to)s::bigint and lock_expires_at is null
 order by available_at, id limit %(limit)s for update skip locked
 
 -- name: take_leases
--- The held ones. Archived as if they had succeeded, and only then said to be discarded: nobody is told of a death.
+-- The held ones. Archived as a success, and only then marked as discarded: nobody is notified of a death.
 with gone as (
     delete from messages.message m where m.id = any (%(ids)s::integer[])
     returning m.id, m.created_at, m.message, m.attempts, coalesce(m.message -> 'kind', m.message -> 0) as kind
@@ -46,14 +46,15 @@ from gone order by gone.id
 returning id
 
 -- name: set_leases_aside
--- As move_to_archive.set_aside: both times are one, by which it is known as a message that never died.
+-- As move_to_archive.set_aside: resolved_at equals died_at, which marks a message that never died.
 update messages.message_archive a
 set result = 'rejected', resolution = 'discarded', resolved_by = %(who)s, resolved_at = a.died_at, operation = %(operation)s
 where a.id = any (%(ids)s::integer[])
 
 -- name: take
--- The next of these, oldest first; one that a receiver has in hand is left to it. Of so many headers as a chunk may read, and
--- one row in any case. Filled: seq, which always is, and the columns that the archive lacks: what has a value there stays.
+-- The next of these, oldest first; rows that a receiver has locked are skipped.
+-- Limited by the size of the headers that a chunk may read, with at least one row. filled: seq, which always is, and
+-- the columns that the archive lacks: rows with a value there stay.
 with near as materialized (
     select tableoid::bigint as part, ctid::text as place, id, seq, expires, headers, body is null as is_null
     from {table} where seq between %(lowest)s::bigint and %(up_to)s::bigint and num_nonnulls({filled}) = 1 order by seq limit %(limit)s for update skip locked
@@ -66,34 +67,34 @@ from (
 ) chunk where nth = 1 or read <= %(most)s order by nth
 
 -- name: reserve
--- In the place of a frozen set: it keeps the number from other consoles, names no message, and is open until the purge has ended.
+-- In place of a frozen set: reserves the number against other consoles, names no message, and is open until the purge ends.
 insert into messages.operation_item (operation, position, archive_id, queue) values (%(operation_id)s, 1, 0, %(queue)s)
 
 -- name: begin_chunk
--- One chunk at a time; whoever comes meanwhile leaves it to that one. Seen as being in hand, as other operations' chunks are.
+-- One chunk at a time; a second caller leaves it to the first. Visible as in hand, as other operations' chunks are.
 select pg_try_advisory_xact_lock(hashtext('pgqueue operation'), %(operation_id)s::integer)
 
 -- name: done
--- How many of it were purged.
+-- How many messages it has purged.
 select count(*) from messages.operation_item where operation = %(operation_id)s and outcome = 'done'
 
 -- name: record
--- Each is an item from now on, in the transaction that took it. By archive id, so that no two have one place.
+-- Each becomes an item, in the transaction that took it. Positions follow archive ids, so that no two share one.
 insert into messages.operation_item (operation, position, archive_id, queue, outcome, at)
 select %(operation_id)s, purged.id + 1, purged.id, %(queue)s, 'done', clock_timestamp()
 from unnest(%(ids)s::integer[]) as purged (id)
 
 -- name: end
--- Nothing is left that could be taken, or nothing more may be.
+-- Nothing is left to take, or nothing more may be taken.
 update messages.operation_item set outcome = %(outcome)s, why = %(why)s, at = clock_timestamp()
 where operation = %(operation_id)s and position = 1 and archive_id = 0 and outcome is null
 
 -- name: why_ended
--- Of one that could not go on.
+-- Of a purge that could not go on.
 select why from messages.operation_item where operation = %(operation_id)s and position = 1 and archive_id = 0 and outcome = 'failed'
 
 -- name: taken_back
--- Of which retries it took messages back: their figures have changed. Likewise of what was edited.
+-- Retries of which it took messages back: their figures have changed. Likewise of edited messages.
 with mine as materialized (
     select archive_id from messages.operation_item where operation = %(operation_id)s and archive_id > 0
 )

@@ -1,9 +1,9 @@
 -- name: server_time
--- One clock judges expiry, age and due: the server's.
+-- Expiry, age and due times are judged by one clock: the server's.
 select clock_timestamp()
 
 -- name: create
--- Byte for byte what an endpoint's installer leaves in the catalog: the names of key, index and sequence come by themselves.
+-- Byte for byte what an endpoint's installer leaves in the catalog: key, index and sequence get their default names.
 create table if not exists {table} (
     id uuid not null,
     expires timestamp without time zone,
@@ -15,7 +15,7 @@ create table if not exists {table} (
 )
 
 -- name: columns
--- What a table has; read from the catalog, since select would demand a privilege that senders lack. A broken index is none.
+-- A table's columns, from the catalog: select would need a privilege that senders lack. A broken index does not count.
 select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type,
        a.atthasdef or a.attidentity <> '' as has_default,
        count(i) > 0 as leads_an_index,
@@ -30,8 +30,8 @@ group by a.attnum, a.attname, a.atttypid, a.atttypmod, a.atthasdef, a.attidentit
 order by a.attnum
 
 -- name: send
--- The server's clock decides when the message expires: its UTC wall time at the start of the transaction, plus the TTBR.
--- Like all that is asked in sessions of handlers and callers, it names everything in full (docs/decisions/012).
+-- The server's clock sets the expiry: its UTC wall time at the start of the transaction, plus the TTBR.
+-- As in all statements for sessions of handlers and callers, names are in full (docs/decisions/012).
 insert into {table} (id, expires, headers, body)
 values (
     coalesce(%(id)s::pg_catalog.uuid, pg_catalog.gen_random_uuid()),
@@ -39,7 +39,7 @@ values (
     %(headers)s, %(body)s)
 
 -- name: send_many
--- A batch is one round trip; seq is drawn after the sort, so that it follows the order of the batch.
+-- A batch is one round trip; seq is assigned after the sort, so that it follows the order of the batch.
 insert into {table} (id, expires, headers, body)
 select pg_catalog.gen_random_uuid(),
     (pg_catalog.now() at time zone 'utc') operator(pg_catalog.+) (ttbr_ms operator(pg_catalog.*) interval '1 millisecond'),
@@ -51,7 +51,7 @@ from rows from (
 order by place
 
 -- name: expiries
--- When a COPY is to write what expires: a COPY computes nothing, and this is the sum that send makes, in the same
+-- When messages of a COPY expire: a COPY computes nothing, and this is the sum that send makes, in the same
 -- transaction. In microseconds since 2000, as COPY takes it.
 select ttbr_ms, (extract(epoch from
     (pg_catalog.now() at time zone 'utc') operator(pg_catalog.+) (ttbr_ms operator(pg_catalog.*) interval '1 millisecond')
@@ -59,11 +59,11 @@ select ttbr_ms, (extract(epoch from
 from pg_catalog.unnest(%(ttbrs_ms)s::bigint[]) as ttbr_ms
 
 -- name: load
--- A large batch: rows stream through, nothing is planned, and seq is drawn in the order in which they come.
+-- A large batch: rows are streamed, nothing is planned, and seq is assigned in their order.
 copy {table} (id, expires, headers, body) from stdin (format binary)
 
 -- name: receive
--- One statement finds the lowest seq that nobody has, and deletes it. From low on: below it are dead rows to walk through.
+-- One statement finds the lowest unlocked seq, and deletes it. From low on: below it are dead rows to walk through.
 delete from {table}
 where id operator(pg_catalog.=) (
     select id from {table} where seq operator(pg_catalog.>=) %(low)s::bigint order by seq limit 1 for update skip locked)
@@ -71,7 +71,7 @@ returning id::pg_catalog.text, seq,
     coalesce(expires operator(pg_catalog.<=) (pg_catalog.now() at time zone 'utc'), false) as expired, headers, body
 
 -- name: receive_many
--- As receive, in one statement before all savepoints: only then is a row in hand stamped with the session's own transaction (xact).
+-- As receive, in one statement before all savepoints: only then do locked rows have the session's own transaction (xact).
 delete from {table}
 where id operator(pg_catalog.=) any(array(
     select id from {table} where seq operator(pg_catalog.>=) %(low)s::bigint order by seq limit {most} for update skip locked))
@@ -80,17 +80,17 @@ returning id::pg_catalog.text, seq,
     pg_catalog.pg_current_xact_id()::pg_catalog.text as xact
 
 -- name: is_committed
--- A transaction that somebody ended: what it received tells nothing, since another process may have it by now.
+-- Of a transaction that somebody ended: what it received proves nothing, since another process may have it by now.
 select pg_catalog.pg_xact_status(%(xact)s::pg_catalog.xid8) operator(pg_catalog.=) 'committed'
 
 -- name: peek
--- Highest minus lowest seq that nobody has, plus one, by locks; one when a row came back between the two looks.
+-- Highest minus lowest unlocked seq, plus one, by locks; one if a row came back between the two lookups.
 with head as (select seq from {table} order by seq limit 1 for update skip locked),
      tail as (select seq from {table} order by seq desc limit 1 for update skip locked)
 select coalesce(tail.seq::bigint - head.seq + 1, 1) as pending, head.seq as head from head full join tail on true
 
 -- name: purge
--- A chunk, from a seq on: rows in somebody's hands are skipped, and dead ones are not walked through again.
+-- A chunk, from a seq on: locked rows are skipped, and dead ones are not walked through again.
 with gone as (
     delete from {table}
     where id = any(array(
@@ -100,7 +100,7 @@ with gone as (
 select count(*) as rows, max(seq)::bigint as last from gone
 
 -- name: purge_expired
--- As purge, for what is over; the comparison is the one that receive makes.
+-- As purge, for expired messages; the comparison is that of receive.
 with gone as (
     delete from {table}
     where id = any(array(

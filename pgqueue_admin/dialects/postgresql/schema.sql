@@ -1,9 +1,9 @@
 -- name: lock
--- Two runs at once would both find nothing there and both create; the lock ends with the transaction.
+-- Two concurrent runs would both find nothing and both create; the lock ends with the transaction.
 select pg_advisory_xact_lock(7217463802135)
 
 -- name: facts
--- All that decides between install, adopt and refuse, in one look.
+-- All that decides between install, adopt and refuse, in one query.
 select
     to_regclass('messages.engine_schema') is not null as is_ours,
     to_regclass('messages.message') is not null as has_message,
@@ -17,11 +17,11 @@ select
     coalesce(pg_total_relation_size(to_regclass('messages.message_archive')), 0) as archive_bytes
 
 -- name: is_ours
--- Of the catalog alone: a program that starts waits for nobody who has locked the archive.
+-- From the catalog alone: a program that starts waits for nobody who has locked the archive.
 select to_regclass('messages.engine_schema') is not null
 
 -- name: version
--- Asked only where the table was found.
+-- Run only where the table was found.
 select version from messages.engine_schema
 
 -- name: create_schema
@@ -29,11 +29,11 @@ select version from messages.engine_schema
 create schema if not exists messages
 
 -- name: create_status
--- In public, unqualified in the original, so that its clients find it on their search path.
+-- In public, as the original does it, whose clients find it unqualified on their search path.
 create type public.message_status as enum ('success', 'failed', 'rejected', 'lock_expired')
 
 -- name: create_original
--- Both tables as oliverlambson/pgmq has them, names, defaults and triggers: its clients must not notice. Its times are UTC.
+-- Both tables as in oliverlambson/pgmq, with names, defaults and triggers: its clients must not notice. Its times are UTC.
 create table if not exists messages.message (
     id serial primary key,
     created_at timestamp not null default (now() at time zone 'utc'),
@@ -52,7 +52,7 @@ create table if not exists messages.message_archive (
 )
 
 -- name: add_columns
--- Ours beside theirs, none that an original writer must know. The transaction of each row rewrites a table that has rows.
+-- Ours beside theirs, none that an original writer must know. The default of xid rewrites a table that has rows.
 alter table messages.message_archive
     add column seq bigint,
     add column xid xid8 not null default pg_current_xact_id(),
@@ -97,12 +97,12 @@ create index message_archive_row_id on messages.message_archive (row_id) where r
 create index message_archive_operation on messages.message_archive (operation) where operation is not null
 
 -- name: take_over
--- Rows that were there before us keep their numbers: history may have read them by these. They died when they were
--- archived, not when the column came.
+-- Existing rows keep their numbers: history may have read them by these.
+-- They died when they were archived, not when the column was added.
 update messages.message_archive set died_at = archived_at at time zone 'utc', seq = id
 
 -- name: number
--- Past all that were ever given out there, also of rows that are gone.
+-- Above all numbers that were ever assigned there, also to rows that are gone.
 alter table messages.message_archive
     alter column seq set not null,
     alter column seq add generated always as identity;
@@ -150,8 +150,9 @@ create table messages.engine_schema (
 )
 
 -- name: create_readers
--- Consoles that keep history of this archive, each by a ledger in a database of its own: how far it has read, and when it
--- said so. Nobody prunes what another one has not read. Transaction ids mean something in one cluster.
+-- Consoles that keep history of this archive: how far each has read, and when it reported that.
+-- Each keeps its ledger in a database of its own. No console prunes what another one has not read. Transaction ids are
+-- valid in one cluster.
 create table messages.history_reader (
     reader uuid primary key,
     name text not null,
@@ -163,11 +164,11 @@ create table messages.history_reader (
 )
 
 -- name: add_tokens
--- What nobody can guess of a retry: only the message that was put back has it, so only that one is believed to be it.
+-- A secret of a retry: only the message that was put back has it, so only that one is accepted as it.
 alter table messages.message_archive add column if not exists retry_token uuid
 
 -- name: tell_dead
--- Apart from the other functions: what it tells is chosen, and a version that comes later leaves it as it stands.
+-- Apart from the other functions: its payload is a choice, and later versions leave it as it is.
 create or replace function public.dead_message_nofify() returns trigger language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -185,11 +186,11 @@ end $$
 new.id::text
 
 -- name: message_payload
--- Part of tell_dead: as the original's picture has it. Whoever sent a transport message chose its id: NOTIFY takes 8,000 bytes.
+-- Part of tell_dead: as in the original's diagram. The sender of a transport message chose its id: NOTIFY takes 8,000 bytes.
 pg_catalog.left(coalesce(new.message_id, ''), 500)
 
 -- name: create_triggers
--- The original's triggers by its names, misspelling too: running its script again replaces them instead of doubling them.
+-- The original's triggers by its names, with the misspelling: running its script again replaces them, not doubles them.
 create or replace function public.new_message_nofify() returns trigger language plpgsql as $$
 begin
     perform pg_catalog.pg_notify('new_message', new.id::text);
@@ -211,8 +212,9 @@ create or replace trigger archive_event_append_only before update or delete on m
     for each row execute function messages.refuse_change()
 
 -- name: add_lease
--- What our workers note of a message, and original ones never see. A token holds while its lock's end is the one beside it:
--- whoever locks without a token takes it over. Defaults that do not hang on a session's zone, also where they were adopted.
+-- What our workers record of a message, unseen by original ones.
+-- A token is valid while token_expires_at equals lock_expires_at: a client that locks without a token takes the message
+-- over. The defaults do not depend on a session's zone, also in adopted tables.
 alter table messages.message
     alter column created_at set default (now() at time zone 'utc'),
     add column attempts integer not null default 0,
@@ -233,8 +235,9 @@ create index message_archive_endings on messages.message_archive (created_at) wh
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
 
 -- name: mark_endings
--- Original workers write no message id: that of the row which they deleted in the same transaction is put in. Where they
--- deleted none, somebody else has ended the message before, and the row says whose ending came first. Never refuses anything.
+-- Original workers write no message id: the id of the row that they deleted in the same transaction is filled in.
+-- Where they deleted none, somebody else has ended the message before, and the row names the first ending. Never
+-- refuses anything.
 create or replace function messages.note_deleted() returns trigger language plpgsql as $$
 begin
     perform pg_catalog.set_config('messages.deleted', pg_catalog.concat(old.id, ' ', old.created_at), true);
@@ -266,7 +269,7 @@ create or replace trigger lease_mark_ending before insert on messages.message_ar
     for each row when (new.kind = 'lease' and new.message_id is null) execute function messages.mark_ending()
 
 -- name: note_retried
--- Apart from what calls it, which a version before 8 has already: only its names of columns are other ones.
+-- Apart from its trigger, which versions before 8 have already: only the column names differ.
 create or replace function messages.note_retried() returns trigger language plpgsql as $$
 declare
     ended integer;
@@ -303,9 +306,9 @@ exception when others then
 end $$
 
 -- name: link_retries
--- A lease message that was put back knows which archived one it is, and that one as which message it went back. Whoever ends it,
--- at the commit its former row says how it ended: then the row that it got is there, whichever of the two was written first.
--- Costs nothing of a message that was never retried, and refuses nothing.
+-- A lease message that was put back records the archived one, and that one the new id.
+-- Whoever ends it, at the commit its former row records how it ended: by then the new archive row exists, whichever of
+-- the two was written first. Costs a message that was never retried nothing, and refuses nothing.
 alter table messages.message add column retried_from integer;
 alter table messages.message_archive add column retried_as integer;
 create constraint trigger lease_note_retried after delete on messages.message deferrable initially deferred
@@ -313,9 +316,10 @@ create constraint trigger lease_note_retried after delete on messages.message de
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
 
 -- name: deliver_dead
--- Dead lease messages that are still to be given to handlers of the dead, from when the first such handler asks. Each comes with
--- its archive row, at the same commit: nobody has to find out which rows are new. Without a foreign key: the original's script
--- truncates the archive. The function may write where he who archives may not, and does nothing but that.
+-- Dead lease messages still to be delivered to handlers of the dead, from when the first such handler asks.
+-- Each is committed with its archive row: nobody has to find out which rows are new. Without a foreign key: the
+-- original's script truncates the archive. The function may write where the archiving role may not, and does nothing
+-- else.
 create table messages.dead_consumer (
     since timestamptz not null default now(),
     only_row boolean primary key default true check (only_row)
@@ -345,8 +349,9 @@ create or replace trigger lease_deliver_dead after insert on messages.message_ar
     execute function messages.deliver_dead()
 
 -- name: pin_functions
--- They run in sessions of everybody who writes to these tables: whoever may create in a schema of their search path would
--- have what he made there run by these. What somebody has dropped is left out.
+-- They run in sessions of every role that writes to these tables.
+-- A role that may create in a schema of their search path could make them run its code. Functions that somebody has
+-- dropped are left out.
 do $$
 declare
     each regprocedure;
@@ -362,9 +367,10 @@ begin
 end $$
 
 -- name: create_schedules
--- What is sent by the clock: beside the queues, so that a due time is claimed and its message inserted in one transaction. A row of
--- schedule_run is a due time of the next 31 days, and then what became of it; one without an outcome is still to come. What is to come and what is
--- past have an index each: from one of both the planner would walk through all that is past.
+-- Messages that are sent by the clock.
+-- They are beside the queues, so that a due time is claimed and its message inserted in one transaction. A row of
+-- schedule_run is a due time of the next 31 days, and later its outcome; one without an outcome is still to come.
+-- Future and past due times have an index each: with one for both the planner would walk through all past ones.
 create table messages.schedule (
     id bigint primary key generated always as identity,
     name text not null unique check (name <> ''),
@@ -413,9 +419,9 @@ create table messages.schedule_look (
 insert into messages.schedule_look (at) values (null)
 
 -- name: create_schedule_functions
--- A function, because the table is another one for each schedule, and because pg_cron has nothing but a statement. It runs with the
--- rights of whoever calls it. One schedule is in one caller's hands at a time, and each due time has one row: so it is sent once.
 -- Braces and percent signs are doubled in these files.
+-- A function, because the table differs by schedule, and because pg_cron takes nothing but a statement. It runs with
+-- the rights of its caller. One caller at a time runs a schedule, and each due time has one row: so it is sent once.
 create or replace function messages.send_scheduled(
     sent messages.schedule, due timestamptz, local_due timestamp, out message_id text, out row_id uuid
 ) language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -528,8 +534,8 @@ begin
 end $$
 
 -- name: add_fingerprints
--- Which failure each is of: groups are counted from the first index alone, whatever they became. The second holds what has no
--- fingerprint yet: nothing, but where others archive.
+-- Which failure each message is of: groups are counted from the first index alone, whatever became of the messages.
+-- The second holds rows without a fingerprint: none, unless others archive.
 alter table messages.message_archive add column fingerprint text;
 create index message_archive_fingerprint on messages.message_archive (fingerprint, died_at desc, seq desc) include (state)
     where fingerprint is not null;
@@ -537,15 +543,16 @@ create index message_archive_no_fingerprint on messages.message_archive (id) whe
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
 
 -- name: add_sent_as
--- As which row of its target a message was retried, and when that row was first seen to have left. The index holds only
--- those that may wait there still.
+-- The row of its target as which a message was retried, and when that row was first seen to have left.
+-- The index holds only those that may still wait there.
 alter table messages.operation_item add column sent_as text, add column left_at timestamptz;
 create index operation_item_sent on messages.operation_item (operation, position) where sent_as is not null and left_at is null
 
 -- name: add_crossings
--- What is on its way between the first database and another, written down before it leaves. Mark: by what the other is asked what
--- became of its transaction; without one that cannot have been committed. A row goes when that is known, and what came of it is
--- where it belongs. Not known: nobody can be told any more, and a person decides. Of an archived message there is one at most.
+-- Messages on their way between the first database and another, recorded before they leave.
+-- By its mark the other database is asked for the outcome of its transaction; without one that cannot have been
+-- committed. The row is deleted once the outcome is known and recorded where it belongs. If not_known is set, nobody
+-- can find out any more, and a person decides. An archived message has one crossing at most.
 create table messages.crossing (
     id bigint primary key generated always as identity,
     alias text not null,
@@ -577,13 +584,14 @@ create table messages.crossing_copy (
     expires timestamp,
     headers text,
     body bytea,
-    number bigint not null -- seq there: with the names of a queue it would be taken for one
+    number bigint not null -- seq there: with a queue's column names the table would be taken for one
 );
 create index crossing_copy_crossing on messages.crossing_copy (crossing)
 
 -- name: rename_columns
--- Of a version before 8. Rows, rights on columns, indexes and what is computed stay. A view keeps the names that it was made with,
--- and is replaced later only by one of the same: its columns are renamed, too.
+-- From a version before 8. Rows, rights on columns, indexes and what is computed stay.
+-- A view keeps the names that it was created with, and can be replaced only by one with the same names: its columns are
+-- renamed, too.
 alter table messages.message_archive rename column became to resolution;
 alter table messages.message_archive rename column became_by to resolved_by;
 alter table messages.message_archive rename column became_at to resolved_at;
@@ -597,7 +605,7 @@ alter view if exists messages.message_dead rename column no_retry to retry_block
 alter table messages.operation_item rename column place to position
 
 -- name: rename_item_columns
--- Of a version before 13: who had decided a message before, and when.
+-- From a version before 13: who had acted on a message before, and when.
 alter table messages.operation_item rename column who_before to previous_actor;
 alter table messages.operation_item rename column when_before to previous_at
 
@@ -606,18 +614,19 @@ alter table messages.operation_item rename column when_before to previous_at
 insert into messages.engine_schema (version) values (%(version)s)
 
 -- name: raise_version
--- Of one that an older program has made.
+-- Of a schema that an older program has made.
 update messages.engine_schema set version = %(version)s
 
 -- name: add_lock_holder
--- Who has claimed a message, for readers: which process where. Nothing is decided by it, and it says nothing once a lock has no token of ours.
+-- For readers: which process has claimed a message, and where. Decides nothing, and is void once a lock has no token of ours.
 alter table messages.message add column lock_holder text
 
 -- name: create_lease_rules
--- Which dead lease messages are retried by themselves. A trigger keeps each that dies while there is a rule, in the commit that archives
--- it: a NOTIFY that nobody hears costs time and nothing else. Which retry a message is stands by its id, so that its next death is counted.
--- Without foreign keys: the original's script truncates the archive. The function may write where he who archives may not, and does
--- nothing but that.
+-- Which dead lease messages are retried automatically.
+-- While there is a rule, a trigger keeps each death in the commit that archives it: a NOTIFY that nobody hears costs
+-- time and nothing else. Which retry a message is, is stored by its id, so that its next death is counted. Without
+-- foreign keys: the original's script truncates the archive. The function may write where the archiving role may not,
+-- and does nothing else.
 create table messages.lease_rule (
     id bigint primary key generated always as identity,
     message_type text not null unique,
@@ -660,10 +669,11 @@ create or replace trigger lease_keep_for_rules after insert on messages.message_
     execute function messages.keep_for_rules()
 
 -- name: create_failure_tallies
--- How many messages of each failure are in which state, by queue: no page counts the archive for it. Kept by triggers, as nothing else
--- tells of a row that somebody deletes by hand. What changes is a row beside the tallies, with the change's own transaction: two deaths of
--- one cause do not wait for each other, and a count is the sum of both tables. Housekeeping adds these up. A trigger that fires for
--- each row costs what succeeds nothing; of many rows that one statement changes a few sums are written.
+-- How many messages of each failure are in which state, by queue: no page counts the archive for it.
+-- Kept by triggers, as nothing else reports a row that somebody deletes by hand. A change is a row beside the tallies,
+-- with the change's own transaction: two deaths of one cause do not wait for each other, and a count is the sum of both
+-- tables. Housekeeping adds these up. A trigger for each row costs a success nothing; a statement that changes many
+-- rows writes a few sums.
 create table messages.failure_tally (
     fingerprint text not null,
     queue text not null,

@@ -1,7 +1,8 @@
 -- name: document
--- What the index holds of a message: all that archive_search reads of it, as one text. Bytes that are no ASCII are spelled as octal
--- numbers, so that no encoding can fail. A message above 250 kB is held as a mark by which every search finds it: it is read as it is,
--- for taking it apart would hold up whoever archives it. Every function in it is immutable; it changes only with the index's name.
+-- What the index holds of a message: all that archive_search reads of it, as one text.
+-- Bytes that are not ASCII are spelled as octal numbers, so that no encoding can fail. A message above 250 kB is held
+-- as a mark by which every search finds it, and is then read as it is, for indexing it would hold up whoever archives
+-- it. Every function in it is immutable; it changes only together with the index's name.
 case when coalesce(octet_length(headers), 0)::bigint + coalesce(octet_length(body), 0)::bigint
         + coalesce(octet_length(exception_message), 0)::bigint
         + case kind when 'lease' then octet_length(message::text)::bigint else 0::bigint end <= 250000
@@ -11,8 +12,9 @@ case when coalesce(octet_length(headers), 0)::bigint + coalesce(octet_length(bod
     else 'pgqueue0large0message' end
 
 -- name: facts
--- All that decides what is done about the index. Operator classes are made by superusers only: the extension's own is found by what
--- belongs to it, wherever it stands. `others_create`: who else may create in its schema, or in ours where it is not installed.
+-- All that decides what is done about the index.
+-- Only superusers create operator classes: the extension's own is found by its membership, in whatever schema.
+-- `others_create`: who else may create in its schema, or in ours where it is not installed.
 select
     current_user::text as role,
     exists (select from pg_catalog.pg_available_extensions where name = 'pg_trgm') as is_available,
@@ -42,19 +44,20 @@ join pg_catalog.pg_namespace place on place.oid = coalesce(home.oid, archive.rel
 where archive.oid = to_regclass('messages.message_archive')
 
 -- name: create_extension
--- Beside the engine's tables, where nobody else creates: never in whatever schema comes first.
+-- Beside the engine's tables, where nobody else creates: never in whatever schema the path has first.
 create extension if not exists pg_trgm schema messages
 
 -- name: make_sample
--- Columns as the archive has them, for the same document.
+-- Columns as in the archive, for the same document.
 create temporary table text_sample (
     place integer, kind text, message jsonb, headers text, body bytea, exception_message text, exception_type text,
     message_type text, message_id text, row_id uuid
 ) on commit drop
 
 -- name: sample
--- Of some blocks by their ids, so that no large text is read of more than are kept. Of what is above 250 kB the document is a mark: so
--- much is copied of it as tells that, for whole bodies may fill the disk.
+-- By ids from some blocks, so that large texts are read only of rows that are kept.
+-- The document of a message above 250 kB is a mark: only as much is copied as shows that, for whole bodies may fill the
+-- disk.
 with found as materialized (
     select id from messages.message_archive tablesample system (%(percent)s::double precision)
 ), kept as materialized (
@@ -66,15 +69,15 @@ select row_number() over (), a.kind, a.message, left(a.headers, 250001), substri
 from kept join messages.message_archive a on a.id = kept.id
 
 -- name: blocks
--- For the part of them that is looked at.
+-- The number of blocks, for the share that is sampled.
 select pg_relation_size('messages.message_archive') / current_setting('block_size')::bigint
 
 -- name: sampled_of
--- How many messages the whole has, by the blocks that were looked at.
+-- How many messages the sampled blocks hold, from which the whole is estimated.
 select count(*) from messages.message_archive tablesample system (%(percent)s::double precision)
 
 -- name: index_sample
--- Of the first so many: two sizes tell what a further message adds, apart from what an index costs at all.
+-- Of the first rows up to a number: two sizes tell what a further message adds, apart from an index's fixed cost.
 create index {name} on pg_temp.text_sample using gin (({document}) {home}.gin_trgm_ops) where place <= {most}
 
 -- name: sample_size
@@ -82,8 +85,9 @@ create index {name} on pg_temp.text_sample using gin (({document}) {home}.gin_tr
 select pg_relation_size(to_regclass(%(name)s))
 
 -- name: create
--- Nobody who archives waits for it. How often words stand in documents is not counted: that would read all bodies of a sample at each
--- analyze, and the planner takes the index without it.
+-- Nobody who archives waits for it.
+-- Word frequencies are not collected: that would read all bodies of a sample at each analyze, and the planner uses the
+-- index without them.
 create index concurrently message_archive_text on messages.message_archive using gin (({document}) {home}.gin_trgm_ops)
 
 -- name: count_no_words
@@ -91,11 +95,11 @@ create index concurrently message_archive_text on messages.message_archive using
 alter index messages.message_archive_text alter column 1 set statistics 0
 
 -- name: drop
--- Also one that a cut build has left, which costs each insert and answers nobody.
+-- Also one left by an interrupted build, which costs each insert and answers no query.
 drop index concurrently if exists messages.message_archive_text
 
 -- name: take_turn
--- One builds or drops it. Of the session, for a concurrent build is no transaction.
+-- One session builds or drops it. A session's lock, since a concurrent build is no transaction.
 select pg_try_advisory_lock(7217463802136)
 
 -- name: end_turn
@@ -103,15 +107,16 @@ select pg_try_advisory_lock(7217463802136)
 select pg_advisory_unlock(7217463802136)
 
 -- name: usable
--- The provider of the database's collation, where the index answers searches: others than libc fold some letters elsewhere than the index does.
--- Servers before 15 know no other. No row where there is none that is complete, or where somebody has set that indexes of its kind leave rows out.
+-- The provider of the database's collation, where the index answers searches: others than libc fold some letters
+-- differently from the index. Servers before 15 know no other. No row where no index is complete, or where a setting
+-- makes indexes of its kind leave rows out.
 select coalesce(to_jsonb(here) ->> 'datlocprovider', 'c') as provider
 from pg_catalog.pg_index index, pg_catalog.pg_database here
 where index.indexrelid = to_regclass('messages.message_archive_text') and index.indisvalid and index.indisready
     and here.datname = current_database() and current_setting('gin_fuzzy_search_limit') = '0'
 
 -- name: chosen
--- So many that may match, by the index alone: never by reading the archive where it is gone meanwhile.
+-- A number of possible matches, by the index alone: never by reading the archive where it is gone meanwhile.
 select a.id from messages.message_archive a
 where {within} and exists (
     select from pg_catalog.pg_index i
@@ -124,7 +129,7 @@ limit %(most)s
 a.id = any (array{within})
 
 -- name: holds
--- Capitals or not, for which the index has one entry: of bodies more may match than do, and are compared again.
+-- Ignoring case, for which the index has one entry: more bodies may match than do, and are compared again.
 ({within}) ilike %(like)s::text
 
 -- name: is_large
@@ -132,7 +137,7 @@ a.id = any (array{within})
 ({within}) ilike '%%pgqueue0large0message%%'
 
 -- name: look
--- Those that the index has are found first, by it alone; where they are too many, nothing is read.
+-- The index's matches are found first, by it alone; where they are too many, nothing is read.
 with chosen as materialized ({chosen})
 select (select count(*) from chosen) as read,
     array(

@@ -3,7 +3,7 @@
 begin
 
 -- name: prepare
--- Takes no parameters. Where the transaction has failed the server would roll back and say nothing: that is asked before.
+-- Takes no parameters. In a failed transaction the server would roll back without an error: that is checked before.
 prepare transaction {gid}
 
 -- name: commit
@@ -15,7 +15,7 @@ commit prepared {gid}
 rollback prepared {gid}
 
 -- name: prepared
--- Also what this role may not end: its decision must not be forgotten for that.
+-- Also those that this role may not end: their decisions must not be deleted for that.
 select gid from pg_prepared_xacts
 where database = current_database() and starts_with(gid, %(prefix)s)
 
@@ -24,7 +24,7 @@ where database = current_database() and starts_with(gid, %(prefix)s)
 select current_setting('max_prepared_transactions')::int
 
 -- name: in_doubt
--- Of the whole server. Which locks are its is told by the lock on its own number; tables have names in their own database alone.
+-- Of the whole server. The lock on its own number tells which locks are its; table names exist in their own database only.
 with locks as materialized (select * from pg_locks),
 held as (
     select p.gid, l.database, l.relation

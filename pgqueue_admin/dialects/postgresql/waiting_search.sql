@@ -1,6 +1,7 @@
 -- name: waiting
--- Part of look_through: a row of a queue as one of the archive, so that the conditions of archive_search.sql hold of both. What only a
--- dead message has is null. A time that cannot be one is none, and none is cast that could fail: days are added to the first of the month.
+-- Part of look_through: a row of a queue in the shape of an archive row, so that the conditions of archive_search.sql
+-- fit both. What only a dead message has is null. An impossible time is null, and no cast can fail: days are added to
+-- the first of the month.
 select p.seq, p.id as row_id, p.expires, 'transport'::text as kind, null::jsonb as message, p.headers, p.body,
     null::text as exception_message, null::text as exception_type,
     replace(substring(left(p.headers, 65536) from '"NServiceBus\.EnclosedMessageTypes"\s*:\s*"\s*([^",;]*[^",;\s])'), '\u002B', '+')
@@ -14,7 +15,7 @@ select p.seq, p.id as row_id, p.expires, 'transport'::text as kind, null::jsonb 
 from piece p
 
 -- name: look_through
--- So many rows from a key on, in the order of the list, and which of them match: nothing indexes what messages say.
+-- A number of rows from a key on, in the order of the list, and which of them match: no index has what messages say.
 with piece as materialized (
     select q.seq, q.id, q.expires, q.headers, q.body from {table} q where {place} limit %(rows)s
 )
@@ -23,7 +24,7 @@ select (select count(*) from piece) as read, (select {end}(seq)::bigint from pie
           where {matches} and (not %(only_expired)s::boolean or a.expires <= clock_timestamp() at time zone 'UTC')) as found
 
 -- name: up
--- Part of look_through: from the head. Inclusive, or a bigint's last number could not be asked for.
+-- Part of look_through: from the head. Inclusive: otherwise the largest bigint could not be reached.
 q.seq >= %(seq)s::bigint order by q.seq
 
 -- name: down
@@ -39,7 +40,7 @@ max
 min
 
 -- name: look_through_delayed
--- As look_through, soonest first; many may be due at one instant, which the id tells apart. The text of a due time says any.
+-- As look_through, soonest first; the id separates messages due at one instant. As text a due time can be any.
 with piece as materialized (
     select null::bigint as seq, q.id, null::timestamp as expires, q.due, q.headers, q.body from {table} q
     where q.due >= %(due)s::timestamptz and (q.due, q.id) > (%(due)s::timestamptz, %(id)s::uuid)
@@ -49,8 +50,9 @@ select (select count(*) from piece) as read, (select due from ended) as looked_t
     array(select a.row_id from ({waiting}) a where {matches}) as found
 
 -- name: leases
--- Part of look_through_leases: a message of the lease queue as one of the archive. Its document stands for headers, too, which it has none
--- of: a word that is looked for everywhere is found in it, capitals or not. What a table of the original does not tell is null.
+-- Part of look_through_leases: a lease message in the shape of an archive row.
+-- Its document also stands for headers, of which it has none: a word searched for everywhere is found in it, ignoring
+-- case. What a table of the original lacks is null.
 select m.id as seq, m.id::text as message_id, null::uuid as row_id, 'lease'::text as kind, m.message, m.message::text as headers,
     null::bytea as body, null::text as exception_message, null::text as exception_type, {kind} as message_type,
     m.created_at at time zone 'UTC' as sent_at, {attempts} as attempts, ({holder})::text as lock_holder, {state} as lease_state
@@ -65,7 +67,7 @@ m.attempts
 null::integer
 
 -- name: look_through_leases
--- As look_through, by number between two ends, which belong to it.
+-- As look_through, by number between two ends, both included.
 with piece as materialized (
     select m.* from {table} m where m.id >= %(low)s::bigint and m.id <= %(high)s::bigint order by {place} limit %(rows)s
 )
@@ -73,9 +75,9 @@ select (select count(*) from piece) as read, (select {end}(id)::bigint from piec
     array(select a.seq::bigint from ({leases}) a where {matches}) as found
 
 -- name: leases_up
--- Part of look_through_leases: the lowest number first.
+-- Part of look_through_leases: lowest number first.
 m.id
 
 -- name: leases_down
--- In its place: the highest first.
+-- In its place: highest number first.
 m.id desc
