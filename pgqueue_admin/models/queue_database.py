@@ -28,7 +28,7 @@ _SESSIONS = 8
 _OF_A_PERSON, _OF_A_QUEUE, _SEARCHES = 4, 2, 3  # limits on concurrent sessions
 # A chunk may move large bodies. But if its table is locked, a short lock timeout frees the rows it has locked itself.
 _ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
-# columns that the engine's tables have since version 8; the console queries no other table for them
+# columns renamed in versions 8 and 13 of the engine's tables; the console queries no other table for them
 _NAMED_LAST = re.compile(
     r"\b(resolution|resolved_by|resolved_at|ingested_from|retry_blocked_reason|position|previous_actor|previous_at)\b"
 )

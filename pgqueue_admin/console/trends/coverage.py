@@ -15,7 +15,7 @@ _WEEK = int(WEEK.total_seconds())
 
 class Coverage:
     def __init__(self, window: TimeRange, watermark: datetime | None):
-        """``complete_to``: up to when every table is read; None if one never was: then no step is whole."""
+        """``watermark``: up to when every table is read; None if one never was: then no step is whole."""
         self.window = window
         self._to = watermark.timestamp() if watermark else None
         self._step = int(window.step.total_seconds())
