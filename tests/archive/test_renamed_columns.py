@@ -64,12 +64,14 @@ def test_grants_on_renamed_columns_and_the_view_survive(engine: Connection) -> N
     engine.run("drop role if exists lease_client; create role lease_client")
     engine.run(
         "grant usage on schema messages to lease_client; grant select on messages.message_dead to lease_client;"
-        "grant select (id, became), update (became, ended_at) on messages.message_archive to lease_client"
+        "grant select (id, became), update (became, ended_at) on messages.message_archive to lease_client;"
+        "grant select (operation, who_before), update (when_before) on messages.operation_item to lease_client"
     )
     schema.install(engine)
     engine.run("set role lease_client")
     assert engine.value("select count(*) from messages.message_dead") == 1
     engine.run("update messages.message_archive set resolution = 'retried', ended_at = null where id = 2")
+    engine.run("update messages.operation_item set previous_at = null where previous_actor = 'bo' and operation = 7")
     engine.run("reset role; drop owned by lease_client; drop role lease_client")
 
 
