@@ -1,4 +1,4 @@
-"""Signed-in people before the recorded failures in the archive."""
+"""Signed-in test clients and the recorded failures in the archive."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ VIEWER = ("view_archivedmessage", "view_schedule", "view_auditentry", "view_endp
 
 @pytest.fixture
 def sign_in(archived_console: str) -> SignIn:
-    """``sign_in("ana")`` is an operator; ``sign_in("viewer", VIEWER)`` may only look."""
+    """``sign_in("ana")`` is an operator; ``sign_in("viewer", VIEWER)`` has read-only rights."""
 
     def sign_in(name: str, permissions: tuple[str, ...] = OPERATOR, **more: object) -> Client:
         client = Client()

@@ -1,4 +1,4 @@
-"""The archive in Django admin: read-only, capped, and acts that ask first (C4, CONSOLE 11)."""
+"""The archive in Django admin is read-only and capped, and its acts ask for confirmation (C4, CONSOLE 11)."""
 
 import json
 import re
@@ -31,7 +31,7 @@ INLINE = re.compile(r'<script(?![^>]*\bsrc=)(?![^>]*type="application/json")|\ss
 
 
 def text(response: Any) -> str:
-    """What a person reads, white space evened out."""
+    """The visible text with white space normalised."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 
@@ -313,7 +313,7 @@ def test_through_django_the_queues_are_only_looked_at(archived_console: str) -> 
 
 @contextmanager
 def queues_as(**changes: str) -> Iterator[None]:
-    """The queue database under another name or role, for Django and for the source."""
+    """Connect to the queue database under another name or role, for Django and for the source."""
     entry = connections["queues"].settings_dict
     before = {name: entry[name] for name in changes}
     connections["queues"].close()

@@ -1,4 +1,4 @@
-"""Dead lease messages in Django admin: found, opened and retried as those of other queues."""
+"""Django admin finds, opens and retries dead lease messages like those of other queues."""
 
 from collections.abc import Callable
 from typing import Any

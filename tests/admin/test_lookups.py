@@ -1,4 +1,4 @@
-"""Lists of Django admin are asked by what their filters offer, not by any pattern of any column."""
+"""Lists in Django admin accept only the lookups that their filters offer."""
 
 import pytest
 

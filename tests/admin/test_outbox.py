@@ -1,4 +1,4 @@
-"""Outboxes in Django admin: records are read by right, and sent by the same act as on the console (O9)."""
+"""Outboxes in Django admin: rights decide who reads records; sending uses the same act as the console (O9)."""
 
 import base64
 import html
@@ -30,7 +30,7 @@ SECRET = '{"card": "4111 1111"}'
 
 @pytest.fixture
 def look(console_database: str, connect: Connect) -> Connection:
-    """Two records wait and one was sent, in the outbox of an endpoint here and in one of others."""
+    """Two pending records and one sent record in each of two outboxes: one of our endpoint, one foreign."""
     session = connect(console_database)
     shop = Engine("Sales", console_database)
     shop.create_queues()
@@ -148,7 +148,7 @@ def test_viewer_sends_nothing(sign_in: Callable[..., Client], look: Connection) 
 def test_outboxes_of_other_databases_link_to_the_console(
     sign_in: Callable[..., Client], databases: Databases, connect: Connect, settings: Settings
 ) -> None:
-    """And one that does not answer is unknown."""
+    """For a database that does not answer, the list says that its outboxes are unknown."""
     with databases.clone("empty") as stock:
         urls = {"stock": stock, "ledger": "postgresql://nobody@127.0.0.1:1/nowhere"}
         settings.PGQUEUE = {**settings.PGQUEUE, "OUTBOX_DATABASES": urls}

@@ -1,4 +1,4 @@
-"""A role that may only SELECT is offered nothing that the database would refuse; hostile text stays in its row."""
+"""With a SELECT-only role, admin offers no act that the database would refuse; hostile text stays in its row."""
 
 import re
 import secrets
@@ -21,7 +21,7 @@ LIST = "/admin/pgqueue/archivedmessage/"
 
 @pytest.fixture
 def only_select(archived_console: str, connect: Callable[[str], Connection]) -> Iterator[str]:
-    """The queues are read with such a role; its name."""
+    """Connect to the queue database as a SELECT-only role; yield its name."""
     owner, name = connect(archived_console), f"reader_{secrets.token_hex(4)}"
     owner.run(f"create role {name} login password 'looks'; grant pg_read_all_data to {name}")
     with elsewhere("queues", USER=name, PASSWORD="looks"):
@@ -31,7 +31,7 @@ def only_select(archived_console: str, connect: Callable[[str], Connection]) -> 
 
 
 def test_role_that_may_only_insert_is_offered_acts(archived_console: str, connect: Callable[[str], Connection]) -> None:
-    """It puts into queues and takes from none: least privilege, as an administrator gives it."""
+    """The role inserts into queues and cannot take from them: least privilege, as an administrator grants it."""
     owner, name = connect(archived_console), f"putter_{secrets.token_hex(4)}"
     owner.run(
         f'create table "Input" (); create role {name} login password \'looks\'; grant insert on "Input" to {name}'
@@ -45,7 +45,6 @@ def test_role_that_may_only_insert_is_offered_acts(archived_console: str, connec
 def test_role_that_may_update_only_the_archive_is_offered_acts(
     only_select: str, archived_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The archive's acts need no more than that right."""
     connect(archived_console).run(f"grant update on messages.message_archive to {only_select}")
     monkeypatch.setattr(database_role, "FRESH_SECONDS", 0)
     assert until(database_role.current).refusal == ""

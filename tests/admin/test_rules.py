@@ -1,4 +1,4 @@
-"""Retry rules and lease rules in Django admin: looked at, and removed by the services of the console."""
+"""Retry rules and lease rules in Django admin: viewed, and removed through the console's services."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Schedules in Django admin: the engine's table as it stands, with the acts of the console."""
+"""Schedules in Django admin show the engine's table, with the console's acts."""
 
 from collections.abc import Callable
 

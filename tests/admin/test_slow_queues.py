@@ -1,4 +1,4 @@
-"""The queue database is slow, and the console's own is not: Django admin says which, and asks nothing twice (C4)."""
+"""With a slow queue database and a fast console database, admin names the slow one and queries it once (C4)."""
 
 import html
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ values ('{}', 'failed', 'Shop', 'lease', '"public"."Rare"', 'Rare', 'discarded',
 
 @pytest.fixture
 def slow(archived_console: str, connect: Callable[[str], Connection], monkeypatch: Any) -> Iterator[Connection]:
-    """Both ways to the queues are short of patience; a session that can keep the archive from them."""
+    """Give both connections to the queues a 0.2 s timeout; yield a session that can lock the archive."""
     monkeypatch.setitem(queue_database._READS, "statement_timeout", 0.2)
     options = {**connections["queues"].settings_dict["OPTIONS"], "options": "-c statement_timeout=200"}
     with elsewhere("queues", OPTIONS=options):
@@ -49,7 +49,7 @@ def slow(archived_console: str, connect: Callable[[str], Connection], monkeypatc
 
 @contextmanager
 def locked_at(slow: Connection, about: str) -> Iterator[None]:
-    """Nobody gets at the archive from Django's first statement about this on."""
+    """Lock the archive just before Django's first statement that contains ``about``."""
     with ExitStack() as held:
 
         def execute(on: Any, asked: str, *rest: Any) -> Any:
@@ -67,7 +67,7 @@ def locked_at(slow: Connection, about: str) -> Iterator[None]:
 def test_a_slow_look_is_no_outage_of_the_console(sign_in: SignIn, slow: Connection, path: str) -> None:
     client, url = sign_in("ana"), LIST + path.format(dead()[0].id)
     with locked_at(slow, ARCHIVE):
-        answers = client.get(url), client.get(url)  # the second finds out before Django is asked
+        answers = client.get(url), client.get(url)  # the second fails before Django queries
     for each in answers:
         assert (each.status_code, "Refresh" in each.headers) == (200, False)
         assert SAID in text(each)
@@ -85,7 +85,7 @@ def test_an_act_on_a_list_that_was_not_read_was_not_done(sign_in: SignIn, slow: 
 
 
 def test_an_act_whose_messages_were_not_read_was_not_done(sign_in: SignIn, slow: Connection) -> None:
-    """The list came in time, what was chosen of it does not."""
+    """The list arrives in time; reading the selected messages does not."""
     client, ids = sign_in("ana"), [dead(exception=REFUSED)[0].id]
     with locked_at(slow, '"id" IN'):
         answer = client.post(LIST, {"action": "retry", "_selected_action": ids})
@@ -105,7 +105,7 @@ def test_an_outage_of_the_consoles_own_database_stays_one(sign_in: SignIn, slow:
 
 
 def test_no_filter_reads_the_archive_whole(sign_in: SignIn, archived_console: str, connect: Any) -> None:
-    """By EXPLAIN (ANALYZE) of what the page asks, where nearly all is of another state, queue and exception."""
+    """Checked with EXPLAIN (ANALYZE) of the page's queries; nearly all rows have another state, queue and exception."""
     client, connection = sign_in("ana"), connect(archived_console)
     for each in (MANY, ONE, "vacuum analyze messages.message_archive"):
         connection.run(each)
@@ -119,7 +119,7 @@ def test_no_filter_reads_the_archive_whole(sign_in: SignIn, archived_console: st
 
 
 def most(connection: Connection, page: Callable[[], Any]) -> int:
-    """Blocks that the dearest of its statements on the archive touches."""
+    """Blocks read by the most expensive of the page's statements on the archive."""
     with CaptureQueriesContext(connections["queues"]) as asked:
         page()
     return max(executed(connection, sql.SQL(each["sql"])).blocks for each in asked if ARCHIVE in each["sql"])

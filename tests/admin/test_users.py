@@ -1,4 +1,4 @@
-"""Whoever may change people gives no right and takes over nobody beyond their own; staff without rights see nothing."""
+"""A user manager cannot grant rights or take over accounts beyond their own; staff without rights see nothing."""
 
 from typing import Any
 
