@@ -1,4 +1,4 @@
-"""A real SMTP server, deaths in a real archive, and the alerter as the process it is."""
+"""A real SMTP server, deaths in a real archive, and the alerter as a process."""
 
 import contextlib
 import os
@@ -29,14 +29,14 @@ BILLING = '"public"."Billing"'
 
 
 class Mailbox:
-    """aiosmtpd's handler. ``answer`` is what the server says to the end of DATA; ``around`` is entered around that."""
+    """aiosmtpd's handler. ``answer`` is the reply to the end of DATA; ``around`` is a context entered around it."""
 
     def __init__(self) -> None:
         self.mails: list[EmailMessage] = []
         self.around: Callable[[], AbstractContextManager[None]] | None = None
         self.answer = "250 2.0.0 taken"
         self.refuse_recipients = ""
-        self.refused_address = ""  # this one alone, where it is named; each otherwise
+        self.refused_address = ""  # if set, only this address is refused; otherwise all
         self.taken_for: list[list[str]] = []  # the envelope of each mail
 
     async def handle_RCPT(
@@ -64,7 +64,7 @@ def mailbox() -> Mailbox:
 
 
 class Server(Controller):
-    """On a port that was kept for it."""
+    """An SMTP server on a port reserved for it."""
 
     def __init__(self, mailbox: Mailbox, kept: socket.socket):
         host, port = kept.getsockname()
@@ -77,7 +77,7 @@ class Server(Controller):
 
 @pytest.fixture
 def kept() -> Iterator[socket.socket]:
-    """Nobody else can get its port, and it refuses whoever connects until a server listens."""
+    """Reserve a port: no other process gets it, and it refuses connections until a server listens."""
     with socket.socket() as kept:
         kept.bind(("127.0.0.1", 0))
         yield kept
@@ -98,11 +98,11 @@ def smtp(mailbox: Mailbox, kept: socket.socket) -> Iterator[Controller]:
 
 @pytest.fixture
 def die(connect: Callable[[str], Connection], console_database: str) -> Callable[..., None]:
-    """Let messages die in the archive, together: ``die(3, "Shop.Refused")``."""
+    """Archive deaths in one transaction: ``die(3, "Shop.Refused")``."""
     connection = connect(console_database)
 
     def die(number: int = 1, exception: str = "Shop.Refused", queue: str = BILLING, **facts: Any) -> None:
-        with connection.transaction():  # or a look of the alerter could come between two of them
+        with connection.transaction():  # or the alerter could read between two of them
             for _ in range(number):
                 store.archive_failed(connection, DeadMessage(queue=queue, exception_type=exception, **facts))
 
@@ -110,7 +110,7 @@ def die(connect: Callable[[str], Connection], console_database: str) -> Callable
 
 
 class Alerter:
-    """``manage.py alerter`` of its own, on the test's databases and mail server."""
+    """A ``manage.py alerter`` process on the test's databases and mail server."""
 
     def __init__(self, environ: dict[str, str], log: Path):
         self.environ, self.log = environ, log
@@ -130,7 +130,7 @@ class Alerter:
         self.process.wait()
 
     def freeze(self) -> None:
-        """It does nothing more: returns when the kernel says that every thread of it is stopped."""
+        """Suspend the process; return when the kernel reports that every thread is stopped."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
@@ -165,7 +165,7 @@ def alerter(console_database: str, smtp: Controller, port: int, tmp_path: Path, 
 
 @pytest.fixture
 def operator(console_database: str) -> Client:
-    """A browser without scripts, signed in as somebody who may do everything."""
+    """A browser without scripts, signed in with all rights."""
     client = Client()
     client.force_login(User.objects.create_superuser("ana"))
     return client

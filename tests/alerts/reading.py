@@ -1,4 +1,4 @@
-"""A look into the archive, as the alerter has it."""
+"""One reading of the archive, as the alerter does it."""
 
 from collections.abc import Callable
 

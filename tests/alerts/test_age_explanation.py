@@ -1,4 +1,4 @@
-"""Why the oldest message waits: what a queue's warning of age says of its handlers."""
+"""The age warning of a queue explains, by its handlers, why the oldest message waits."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""No ready message is reached behind those in flight or expired at the head: its age is unknown, not within target."""
+"""With no ready message within reach behind in-flight or expired ones, the age is unknown, not within target."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -30,7 +30,7 @@ def look() -> AlertSnapshot:
 
 
 def evaluate() -> AlertChanges:
-    """A minute after whatever is open was seen."""
+    """Evaluate one minute after the open warnings were last seen."""
     Alert.objects.update(last_seen_at=F("last_seen_at") - timedelta(minutes=1))
     return Evaluation(look()).run()
 
@@ -67,7 +67,7 @@ def test_an_unknown_age_opens_no_warning(queues: Connection) -> None:
 
 
 def opened(queues: Connection) -> None:
-    """As one that was opened before, of a queue whose age is unknown now."""
+    """An open age warning of a queue whose age is now unknown."""
     out_of_sight(queues, make(queues))
     sample()
     alert = Alert(kind="queue_age", subject='"public"."Q"', queue='"public"."Q"', severity="critical")

@@ -1,4 +1,4 @@
-"""From a warning of dead messages to exactly those that it counts, whatever their exception is named."""
+"""A warning of dead messages links to exactly the messages that it counts, whatever their exception is named."""
 
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
@@ -28,7 +28,7 @@ def archive(console_database: str, connect: Connect) -> Connection:
 
 
 def counted(archive: Connection, queue: str) -> dict[str, int]:
-    """What the warnings count, by cause."""
+    """The warnings' counts by cause."""
     sql, all_by_name = postgresql().alerts, {"queues": [], "causes": [], "most": 1_000_000}
     rows = archive.all(sql.lying(named=sql.named), all_by_name)
     return {row.cause: row.count for row in rows if row.queue == queue}
@@ -45,7 +45,7 @@ def behind(archive: Connection, queue: str, cause: str) -> int:
 
 
 def test_each_cause_leads_to_its_own(archive: Connection) -> None:
-    """Exceptions of which one's name ends, or begins, with another's; and deaths that name none."""
+    """Exception names that are suffixes or prefixes of others, and deaths without one."""
     names = {"Boom": 2, "Hn.Boom": 5, "Outer+Boom": 1, "Booms": 3, "": 4, None: 5}
     for name, number in names.items():
         for _ in range(number):
@@ -67,7 +67,7 @@ tables = count(1)
 def test_the_count_behind_a_link_is_the_figure_beside_it(
     archive: Connection, names: list[str], table: str, length: int
 ) -> None:
-    """A queue of its own for each example. Figures have the first 400 characters of a name."""
+    """One queue per example. Counts keep the first 400 characters of a name."""
     queue = postgresql().canonical(Address("public", f"{table}{next(tables)}"))
     long = names[0] + length * "x"
     for name in (*names, *names[:1], f"Hn.{names[0]}", long, f"{long}y", f"Hn.{long}"):

@@ -1,4 +1,4 @@
-"""The alerter as a process, against a real archive and a real mail server (C7)."""
+"""The alerter as a process against a real archive and a real mail server (C7)."""
 
 import re
 import threading
@@ -94,7 +94,7 @@ def test_a_flood_makes_a_handful_of_mails(alerter: Alerter, mailbox: Mailbox, di
 
 
 def test_killed_between_the_servers_250_and_the_commit(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
-    """Sent again, under the same Message-ID: the one case in which a mail comes twice."""
+    """The mail is sent again with the same Message-ID: the only case of a duplicate mail."""
     killed = threading.Event()
 
     @contextmanager
@@ -173,7 +173,7 @@ def test_looking_at_every_link_of_a_mail_changes_nothing(
 
 
 def test_thousands_of_causes_are_one_look(console_database: str, die: Die, settings: Any) -> None:
-    """Counted in statements and signs of life: each look does as much, however many causes there are."""
+    """Counted in statements and heartbeats: a look costs the same however many causes there are."""
     settings.PGQUEUE = {**settings.PGQUEUE, "ALERT_TO": ["oncall@example.org"]}
     Queue.objects.create(schema="public", table="Payments", kind="input")
     alerter, beats = InProcess(), []
@@ -204,7 +204,7 @@ def everything() -> list[object]:
 
 
 def test_a_mail_links_to_the_console_and_nowhere_else(alerter: Alerter, die: Die, mailbox: Mailbox) -> None:
-    """A mail reader makes a link of whatever looks like one, also in plain text."""
+    """Mail readers turn anything that looks like a link into one, even in plain text."""
     alerter.start()
     until(watching, what="the alerter watches")
     die(2, "https://evil.example/Reset", message_type="www.evil.example/now, Shop")

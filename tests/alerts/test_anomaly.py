@@ -1,4 +1,4 @@
-"""An hour that is unusual warns until an hour is usual again."""
+"""The warning of an unusual hour stays open until an hour is usual again."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""``manage.py check`` says what the page says, in the page's words."""
+"""``manage.py check`` reports what the page reports, in the same words."""
 
 from io import StringIO
 from typing import Any

@@ -1,4 +1,4 @@
-"""A message that ends its process is warned of and mailed at its third death, until it has left its queue."""
+"""A message that crashes its process is warned of and mailed at the third crash, until it leaves its queue."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Messages between two databases of which nobody learns whether they arrived: warned of until that is known."""
+"""Transfers between two databases with an unknown outcome are warned of until it is known."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A superuser's role, and others who may create where our statements look: said with who, and the cure that works."""
+"""A superuser role, and roles that may create on our search path: the warning names them and a cure that works."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -114,7 +114,7 @@ def test_check_says_the_same(owner: Connection) -> None:
 
 @pytest.mark.parametrize(("who", "said"), [("eve", "The role eve"), ("public", "Everybody")])
 def test_role_with_create_on_the_handlers_path_is_named_until_cured(owner: Connection, who: str, said: str) -> None:
-    """Where the path of the URL, the role or the database leads: ``public`` where nobody says otherwise."""
+    """The path comes from the URL, the role or the database; the default is ``public``."""
     owner.run(f"grant create on schema public to {who}")
     with as_plain("default", "queues"):
         assert list(of_handlers()) == [], "nobody has handlers"

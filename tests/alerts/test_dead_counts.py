@@ -1,4 +1,4 @@
-"""What lies dead is counted: by queue and cause, as seldom as that is costly, and by name for so many causes."""
+"""Dead messages are counted by queue and cause: seldom if counting is slow, by name for a limited number of causes."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from tests.alerts.reading import Die, died, read
 
 
 class Slow:
-    """The alerter's statements; counting what lies dead takes too long."""
+    """The alerter's statements, where counting dead messages times out."""
 
     def __init__(self) -> None:
         self.counted = 0
@@ -37,8 +37,8 @@ class Slow:
 def test_a_count_that_is_too_slow_rests_as_one_that_is_done(
     console_database: str, die: Die, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Meanwhile what lies dead is not known, and what died is told all the same."""
-    monkeypatch.setattr(dead_message_cursor, "SHARE", 10**12)  # it rests longer than this test
+    """Meanwhile the number of dead messages is unknown, and new deaths are still reported."""
+    monkeypatch.setattr(dead_message_cursor, "SHARE", 10**12)  # the pause is longer than this test
     reader, slow = DeadMessageCursor(), Slow()
     seen: Any = SimpleNamespace(read_session=queue_database().read_session, dialect=SimpleNamespace(alerts=slow))
     for deaths in ([], [2], [1]):
@@ -57,7 +57,7 @@ def test_a_count_that_is_too_slow_rests_as_one_that_is_done(
 def test_dead_without_a_cause_are_counted_by_result(
     console_database: str, die: Die, connect: Callable[[str], Connection]
 ) -> None:
-    """NULL and nothing are the same; a cause that is named as a result is one with it."""
+    """NULL and "" are the same; a cause named like a result joins that result."""
     die(3, "failed")
     connection = connect(console_database)
     for exception in (None, ""):
@@ -68,7 +68,7 @@ def test_dead_without_a_cause_are_counted_by_result(
 
 
 def test_between_two_counts_the_dead_are_added_up(console_database: str, die: Die) -> None:
-    """A large archive is counted seldom; what has just died may not look as if it were gone."""
+    """A large archive is counted seldom; new deaths are added meanwhile."""
     reader = DeadMessageCursor()
 
     def lying() -> dict[str, int]:
@@ -77,7 +77,7 @@ def test_between_two_counts_the_dead_are_added_up(console_database: str, die: Di
 
     die(1, "Shop.Refused")
     assert lying() == {"Shop.Refused": 1}
-    reader._count_at = float("inf")  # as after a count that took long
+    reader._count_at = float("inf")  # as after a slow count
     die(2, "Shop.Refused")
     die(3, "Shop.Timeout")
     assert lying() == {"Shop.Refused": 3, "Shop.Timeout": 3}
@@ -106,7 +106,7 @@ def test_names_of_any_length_find_room(console_database: str, die: Die) -> None:
 
 
 def test_of_thousands_of_causes_a_queue_has_so_many_by_name(console_database: str, die: Die) -> None:
-    """Whoever writes an exception's type may write thousands: neither warnings nor memory grow with them."""
+    """Anybody can send thousands of exception types: neither warnings nor memory may grow with them."""
     read()
     die(5, "Shop.Often")
     for number in range(60):

@@ -1,4 +1,4 @@
-"""Reading on in the archive: nothing is missed, nothing is counted twice."""
+"""Reading the archive incrementally misses no death and counts none twice."""
 
 import contextlib
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def test_each_death_once(console_database: str, die: Die) -> None:
 
 
 def test_death_committed_late_is_read(console_database: str, die: Die, connect: Connect) -> None:
-    """Its seq is lower than what was read already; its transaction was open then."""
+    """Its seq is lower than the last one read: its transaction was still open then."""
     read()
     late = connect(console_database)
     with late.transaction():
@@ -47,7 +47,7 @@ def test_death_committed_late_is_read(console_database: str, die: Die, connect: 
 
 
 def test_message_taken_out_by_a_person_counts_only_once_dead(console_database: str, die: Die, connect: Connect) -> None:
-    """One that died is told, though somebody discarded it before the look."""
+    """A message that died is reported even if somebody discarded it before the look."""
     read()
     connection = connect(console_database)
     endpoint = Endpoint("Sales", console_database)
@@ -63,7 +63,7 @@ def test_message_taken_out_by_a_person_counts_only_once_dead(console_database: s
 
 
 class DiesBetween:
-    """The alerter's statements; somebody commits a death just before the second of a look."""
+    """The alerter's statements; another session commits a death just before the second statement of a look."""
 
     def __init__(self, die: Die):
         self._die = die
@@ -77,7 +77,7 @@ class DiesBetween:
 
 
 def test_death_during_a_read_is_counted_once(console_database: str, die: Die) -> None:
-    """What lies there and what is new are read from one snapshot: a death is in both or in neither."""
+    """Totals and new deaths are read from one snapshot: a death is in both or in neither."""
     die(2)
     seen = SimpleNamespace(read_session=queue_database().read_session, dialect=SimpleNamespace(alerts=DiesBetween(die)))
     with transaction.atomic(), dead_message_cursor.cursor() as cursor:
@@ -101,7 +101,7 @@ def test_a_savepoint_and_a_rollback(console_database: str, connect: Connect) -> 
 
 @pytest.mark.parametrize("at", ["infinity", "10000-01-01", "-infinity", "0044-03-15 BC"])
 def test_a_time_that_no_calendar_has_hides_no_death(console_database: str, connect: Connect, at: str) -> None:
-    """The archive's former owner writes into it, too: one row of theirs, and nobody was told of any death any more."""
+    """The archive's former owner still writes into it: one such row must not stop the reporting of deaths."""
     read()
     theirs = """
         insert into messages.message_archive (created_at, archived_at, died_at, message, result, handled_by)
@@ -161,7 +161,7 @@ def test_old_failures_ingested_after_the_first_read_count_as_a_pile(console_data
 
 
 def test_later_an_old_failure_that_no_error_queue_held_is_news(console_database: str, die: Die) -> None:
-    """Somebody else's clock may be wrong: after the first minutes only the archive's own time counts."""
+    """The sender's clock may be wrong: after the first minutes only the archive's own time counts."""
     read()
     cursor = Cursor.objects.get()
     began = datetime.now(UTC) - dead_message_cursor.OLD_STOCK
@@ -185,7 +185,7 @@ def test_cursor_of_another_database_restarts(console_database: str, die: Die, ca
 def test_a_database_that_was_set_back_in_time_is_read_on_from_there(
     console_database: str, die: Die, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Restored from a backup, it counts transactions from there again: a place ahead of it would hide deaths."""
+    """A restored backup restarts transaction ids lower: a position ahead of them would hide deaths."""
     read()
     cursor = Cursor.objects.get()
     ahead = int(cursor.position["snapshot"].split(":")[1]) + 1_000_000

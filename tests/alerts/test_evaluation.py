@@ -1,4 +1,4 @@
-"""Opening, updating, resolving; which mails are due; acknowledging."""
+"""Opening, updating, resolving and acknowledging warnings, and which mails are due."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("console_database")
 
 
 class Clock:
-    """Passes of the alerter at times of the test's choosing."""
+    """Runs the alerter's passes at times that the test chooses."""
 
     def __init__(self) -> None:
         self.now = START
@@ -46,7 +46,7 @@ class Clock:
         return [(BILLING, cause, count, START) for cause, count in known.items()]
 
     def run_once(self, minutes: float = 0, died: dict[str, int] | None = None, **facts: Any) -> list[str]:
-        """What is mailed in this pass."""
+        """Return the subjects of this pass's mails."""
         seen = self.look(minutes, died, **facts)
         with transaction.atomic():
             changes = Evaluation(seen).run()
@@ -79,7 +79,7 @@ def test_warning_stays_one_open_row_until_resolved(clock: Clock, caplog: pytest.
     assert [alert.kind for alert in over.resolved] == ["peek_range"]
     alert = Alert.objects.get(kind="peek_range")
     assert alert.resolved_at == clock.now
-    assert caplog.text.count("Peek delay is") == 1  # logged on opening, and only then
+    assert caplog.text.count("Peek delay is") == 1  # logged only on opening
     evaluate(clock.look(1, endpoints=endpoint(12_000)))
     assert Alert.objects.filter(kind="peek_range").count() == 2
 
@@ -114,12 +114,12 @@ def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> 
     assert clock.run_once(1, died={"Refused": 3}) == []  # doubled, but too soon
     assert clock.run_once(3.9, died={"Refused": 1}) == []
     assert clock.run_once(0.1) == ["[production] critical: now Billing 7 died (Refused), target 0, since 02:47"]
-    assert clock.run_once(60, died={"Refused": 6}) == []  # long ago, but not doubled
+    assert clock.run_once(60, died={"Refused": 6}) == []  # late enough, but not doubled
     assert clock.run_once(0, died={"Refused": 1}) != []
 
 
 def test_a_server_whose_clock_is_ahead_delays_no_mail(clock: Clock) -> None:
-    """Deaths carry its time; passes go by the clock of the console's database."""
+    """Deaths carry the server's time; passes use the clock of the console's database."""
     at = START + timedelta(minutes=5)
     deaths, lying = [NewDeaths(BILLING, "Refused", 1, at)], [DeadGroup(BILLING, "Refused", 1, at)]
     assert len(clock.run_once(deaths=deaths, lying=lying)) == 1
@@ -225,7 +225,7 @@ def test_the_second_to_acknowledge_is_told_who_was_first(clock: Clock) -> None:
 
 
 def of_queues(counts: dict[str, int], cause: str = "Refused") -> dict[str, Any]:
-    """What died and lies there, by queue."""
+    """New deaths and dead messages by queue."""
     dead = [(f'"public"."{name}"', cause, count, START) for name, count in counts.items()]
     return {"deaths": [NewDeaths(*each) for each in dead], "lying": [DeadGroup(*each) for each in dead]}
 
@@ -248,7 +248,7 @@ def test_a_mail_carries_what_is_known_of_its_error(clock: Clock) -> None:
 
 
 def test_a_mail_leads_to_the_failure_that_its_messages_are_of(clock: Clock, die: Callable[..., None]) -> None:
-    """Another failure of the same error has an owner, too."""
+    """Another failure of the same error may have another owner."""
     die(2, "Refused")
     with queue_database().write_session() as connection:
         fingerprints.catch_up(connection)
@@ -262,7 +262,7 @@ def test_a_mail_leads_to_the_failure_that_its_messages_are_of(clock: Clock, die:
 
 
 def test_a_mail_has_nothing_that_a_rule_hides(clock: Clock) -> None:
-    """Its readers have no account: nobody reveals anything there."""
+    """Mail readers have no account, so nobody could reveal a hidden value there."""
     FailureGroup.objects.create(fingerprint="a" * 16, exception="Refused", owner="Ivo", frame="Shop.Card4711.pay")
     MaskingRule.objects.create(name="Cards", kind="regex", pattern=r"Card\d+")
     clock.run_once(died={"Refused": 2})
@@ -288,7 +288,7 @@ def test_many_queues_are_held_back_likewise(clock: Clock) -> None:
 
 
 def test_no_flood_hides_the_outage_of_another_queue(clock: Clock) -> None:
-    """Anybody may write the names of queues into messages; the first critical mail of one that is there goes out."""
+    """Anybody may write queue names into messages; the first critical mail of an existing queue is still sent."""
     Queue.objects.create(schema="public", table="Payments", kind="input")
     flood = of_queues({f"Queue{number}": 9 for number in range(30)})
     clock.run_once(**flood)

@@ -1,4 +1,4 @@
-"""Expired locks of the lease queue: warned of while nobody ends them."""
+"""Expired locks of the lease queue are warned of until somebody ends them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Warnings by queue, the filter over them, and acknowledging many with a reason and an end."""
+"""Warnings grouped by queue, their filter, and acknowledging many with a reason and an end."""
 
 from datetime import UTC, datetime, timedelta
 

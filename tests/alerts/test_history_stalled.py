@@ -1,4 +1,4 @@
-"""History that never began is warned of as history that stands still."""
+"""History that never started is warned of like history that stalled."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ def found() -> list[Finding]:
 
 
 def audited(since: timedelta, depth: int = 5, **facts: Any) -> None:
-    """An audit queue in which messages lie since then, and that was found long before."""
+    """An audit queue, found long before, that has held messages for ``since``."""
     now = database_clock.now()
     queue = Queue.objects.create(schema="public", table="audit", kind="audit", **facts)
     Sample.objects.create(queue=queue, at=now - since - MINUTE, depth=0)
@@ -78,7 +78,7 @@ def test_dead_in_the_archive_warn_with_the_processs_error() -> None:
 
 
 def test_switched_on_again_nothing_is_told_before_the_limit() -> None:
-    """Who ran before it was switched off could read nothing since."""
+    """A process that ran before history was switched off could read nothing since."""
     audited(10 * LIMIT)
     ended(20 * LIMIT, LIMIT)
     process(5 * MINUTE)

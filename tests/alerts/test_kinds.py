@@ -1,4 +1,4 @@
-"""Each warning kind by its numbers."""
+"""Each warning kind by its thresholds."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -78,7 +78,7 @@ def test_archived_dead_are_warned_of_by_cause_only() -> None:
 
 
 def test_a_sample_from_before_a_discard_is_no_warning() -> None:
-    """The archive is read at each look: the last of them were discarded since the newest sample."""
+    """The archive is read at each look: the last dead messages were discarded after the newest sample."""
     sampled = queue(sample={"dead": 167}, target_dead=0)
     for lying in ([], [DeadGroup('"public"."Sales"', "Shop.Refused", 3, ago(60))], None):
         assert found("dead_count", look(queues=[sampled], lying=lying)) == []
@@ -92,7 +92,7 @@ def test_the_dead_of_a_queue_against_its_target(target: int, severity: str) -> N
 
 
 def test_new_deaths_are_counted_once_against_the_target() -> None:
-    """What lies there includes the newest deaths: four of them are within a target of five."""
+    """The total includes the newest deaths: four are within a target of five."""
     four = [NewDeaths('"public"."Billing"', "A", 4, NOW)]
     for lying in ([DeadGroup('"public"."Billing"', "A", 4, NOW)], [], None):
         for target, severity in ((5, "warning"), (3, "critical")):
@@ -117,7 +117,7 @@ REFUSED = "The database role may not do this. permission denied for table Billin
 
 
 def unread(seconds: float = 60, **facts: Any) -> Queue:
-    """Past every target when it was last read; since then the database refuses."""
+    """A queue beyond every target when it was last read; since then the database refuses."""
     sample = {
         "at": ago(seconds),
         "error": REFUSED,
@@ -151,7 +151,7 @@ def test_a_database_that_is_away_is_not_said_of_each_queue() -> None:
 
 
 def test_the_only_queue_is_said_to_be_unreadable_while_the_sampler_looks() -> None:
-    """Where somebody has locked it; where the role may not read it, the console sees nothing at all."""
+    """Shown for a queue that somebody has locked; without the right to read its only queue, the console is blind."""
     seen = look(queues=[unread()], processes=[Process(role="sampler", heartbeat_at=NOW)])
     assert found("queue_unreadable", seen) == []
     assert severities("blind", seen) == ["critical"]
@@ -181,7 +181,7 @@ def test_an_empty_queue_needs_nobody() -> None:
             [{"heartbeat_at": ago(1), "state": "draining", "drain_until": ago(-570)}],
             ["critical"],
         ),
-        ({}, [{"heartbeat_at": ago(1), "state": "draining"}], []),  # asked by somebody else, nobody knows when
+        ({}, [{"heartbeat_at": ago(1), "state": "draining"}], []),  # told to drain by somebody else, at an unknown time
         ({}, [{"heartbeat_at": ago(at), "ended_at": ago(at)} for at in (99, 29, 98)], []),  # the last to end counts
     ],
 )
@@ -231,7 +231,7 @@ BILLING = {"name": "Billing", "schema": "public", "table": "Billing"}
 def test_a_process_that_receives_nothing_is_deaf(
     facts: dict[str, Any], paused: bool, oldest: int, is_deaf: bool
 ) -> None:
-    """It runs, it reports, it has slots free, and what is ready waits: more of its kind would not help."""
+    """It runs, sends heartbeats and has free slots, while ready messages wait: more such processes would not help."""
     waits = queue(sample={"ready": 40, "depth": 40, "oldest_at": ago(oldest)}, target_age_seconds=10, target_depth=5)
     ours = Endpoint(**BILLING, paused=paused)
     seen = look(queues=[waits], endpoints=[ours], processes=[Process(**{**HEARS, **facts})])

@@ -1,4 +1,4 @@
-"""What dies in the lease queue, of clients that name no queue: its warning leads to it, from mail and pages alike."""
+"""The warning of dead lease messages links to them from mail and pages, though their clients name no queue."""
 
 import re
 from html import unescape
@@ -33,7 +33,7 @@ def session(console_database: str, settings: Any) -> Any:
 
 def warned_of(session: Connection) -> AlertMail:
     alerter = Alerter()
-    alerter.run_once()  # what lies there before it watches is not mailed
+    alerter.run_once()  # messages that were dead before the first look are not mailed
     session.run(_DIE)
     alerter.run_once()
     return AlertMail.objects.get()

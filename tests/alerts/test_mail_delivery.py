@@ -1,4 +1,4 @@
-"""Handing mails to a server that takes them, refuses them, or is not there."""
+"""Delivering mails to a server that accepts them, refuses them or is unreachable."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""A mail's subject fits 78 characters and one line, whatever the names hold."""
+"""A mail subject fits 78 characters and one line, whatever names it holds."""
 
 import pytest
 from hypothesis import given

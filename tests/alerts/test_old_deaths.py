@@ -1,4 +1,4 @@
-"""Failures that are days old when they are taken in are told once, as a pile: neither one by one nor silently."""
+"""Failures that are days old when ingested are reported once as a pile: not one by one, and not silently."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ __all__ = ["clock"]
 
 
 def fail(connection: Connection, count: int, days_ago: float) -> None:
-    """So many messages of Billing lie in the error queue since then."""
+    """Put ``count`` failed messages of Billing, ``days_ago`` days old, into the error queue."""
     connection.run(postgresql().queue.create(table=ERROR))
     at = wire_time(datetime.now(UTC) - timedelta(days=days_ago))
     headers = json.dumps({h.FAILED_Q: "Billing", h.TIME_OF_FAILURE: at, h.EXCEPTION_TYPE: "Shop.Refused"})
@@ -65,7 +65,7 @@ def taken_over(count: int, clock: Clock) -> dict[str, Any]:
 
 
 def test_old_deaths_of_all_batches_and_causes_are_one_mail(clock: Clock) -> None:
-    """285 by three causes, in three batches: the mail waits until they are in, and nobody hears of one by one."""
+    """285 deaths of three causes in three batches: the mail waits for all of them, and no single one is mailed."""
     mails = [clock.run_once(0.1, **taken_over(count, clock)) for count in (60, 30, 5)]
     assert mails == [[], [], []]
     lying = taken_over(95, clock)["lying"]

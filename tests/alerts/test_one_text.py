@@ -1,4 +1,4 @@
-"""C6, T15, T16: page, log, ``manage.py check`` and the form's warning are one text, from one function."""
+"""C6, T15, T16: page, log, ``manage.py check`` and the form's warning show one text, built by one function."""
 
 import html
 import logging
@@ -55,7 +55,7 @@ def lives(milliseconds: int | None) -> list[MinimumTtbr]:
 
 
 def words(text: str) -> str:
-    """What a reader reads: no markup, and a blank is a blank."""
+    """The visible text: no markup, plain spaces."""
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", text)))
 
 

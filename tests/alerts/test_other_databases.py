@@ -1,4 +1,4 @@
-"""Databases that are looked at beside the first: whose sampler is silent, and what is no endpoint's process."""
+"""Databases watched beside the first: a silent sampler is warned of, and its alias is no endpoint."""
 
 from typing import Any
 

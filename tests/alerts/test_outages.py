@@ -1,4 +1,4 @@
-"""The alerter while a database is away, and when one kind of warning cannot be judged or written."""
+"""The alerter while a database is down, and while one kind of warning cannot be evaluated or written."""
 
 import threading
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_a_console_database_that_is_away_costs_a_turn_and_one_line(
 def test_a_console_database_that_takes_no_writes_is_said_to_be_that(
     console_database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also after words of another cause: how its sessions ended is not why no turn is done."""
+    """Also after another error: the reason that its sessions ended is not the reason that no turn completes."""
     alerter = Alerter()
     with elsewhere("default", PORT=1):
         alerter.run_once()
@@ -100,7 +100,7 @@ def test_ears_that_were_cut_off_grow_again(
 def test_a_pooler_that_has_no_session_to_lend_costs_no_turn(
     console_database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It lets everybody in, and lets them wait: nobody hears deaths, and that the archive is unread is a warning."""
+    """It accepts connections and never serves them: deaths are not heard, and the unread archive is a warning."""
     alerter, pooler = Alerter(every=0.1), Proxy(console_database)
 
     def run() -> None:
@@ -128,7 +128,7 @@ def test_a_long_type_name_costs_no_warning_and_no_mail(console_database: str, di
     alerter.run_once()
     assert Alert.objects.get(kind="dead_message").count == 1
     assert AlertMail.objects.count() == 1
-    assert Alert.objects.get(kind="ttbr_conflict").cause == kind[:400]  # still the same one, and open once
+    assert Alert.objects.get(kind="ttbr_conflict").cause == kind[:400]  # still the same warning, and open only once
 
 
 def test_failing_kind_is_logged_once_and_others_go_on(
@@ -142,7 +142,7 @@ def test_failing_kind_is_logged_once_and_others_go_on(
     alerter.run_once()
     alerter.run_once()
     assert AlertMail.objects.count() == 1
-    assert Alert.objects.get(kind="peek_range").resolved_at is None  # nothing is known of it: it stays as it stood
+    assert Alert.objects.get(kind="peek_range").resolved_at is None  # unknown: it stays as it was
     assert caplog.text.count("The warning peek_range cannot be judged") == 1
     assert "does not answer" not in caplog.text
 

@@ -1,4 +1,4 @@
-"""Sends that are left in an outbox: warned of when they wait too long, and of what is on its way never."""
+"""Undispatched outbox records are warned of when they wait too long or can never be dispatched."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -39,7 +39,7 @@ def there(console_database: str, connect: Connect) -> Connection:
 
 
 def severities(watch: OutboxWatch) -> dict[str, str]:
-    """By the subject."""
+    """Severity by outbox table."""
     found = BY_NAME["outbox_undispatched"].find(look(outboxes=watch.newest()))
     return {each.subject.split(".")[1].strip('"'): each.severity for each in found}
 
@@ -58,7 +58,7 @@ def test_sends_within_the_grace_are_no_warning(there: Connection) -> None:
 def test_of_a_table_without_times_a_record_that_stays_is_stuck(
     there: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And others that pass by are not."""
+    """A record that is dispatched between two looks is not."""
     there.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
     monkeypatch.setattr(outboxes, "EVERY", 0.0)
     watch = OutboxWatch()
@@ -106,7 +106,7 @@ def test_a_restart_and_the_page_know_what_was_seen_before(there: Connection) -> 
 
 
 def test_undated_records_are_followed_up_to_a_limit(there: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others when some of them are gone; those that are followed stay so, whatever comes before them by its id."""
+    """New ones are followed when some are gone; a followed record stays so even if lower ids arrive."""
     monkeypatch.setattr(outbox_first_seen, "MOST", 3)
     monkeypatch.setattr(first_seen, "MOST", 3)
     there.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
@@ -138,7 +138,7 @@ def test_of_a_table_that_is_gone_and_of_another_database_nothing_is_kept(there: 
 
 
 def test_outbox_with_our_relay_is_judged_by_its_grace(there: Connection) -> None:
-    """And it is said whose turn it is."""
+    """The warning says that our relay is due to send."""
     there.run(PENDING.format('"Partner_OutboxData"'), [300])
     kept = ForeignOutbox.objects.create(schema="public", table="Partner_OutboxData", relay_seconds=200)
     assert severities(OutboxWatch()) == {}
@@ -154,13 +154,13 @@ def test_a_database_that_is_away_ends_no_warning(monkeypatch: pytest.MonkeyPatch
     assert BY_NAME["outbox_undispatched"].can_tell(look(outboxes=[]))
 
 
-# Prepared transactions that nobody ends: warned of with what they lock and who waits, until somebody ends them.
+# A prepared transaction that nobody ends is warned of, with its locks and the sessions that wait for it.
 KIND = BY_NAME["transaction_in_doubt"]
 
 
 @pytest.fixture
 def gid(console_database: str) -> Iterator[str]:
-    """Of one that has written to a table of the queues' database."""
+    """The gid of a prepared transaction that wrote to a table of the queues' database."""
     name = f"pgqueue_{uuid4().hex}_{uuid4().hex}_stock"
     with psycopg.connect(console_database, autocommit=True) as session:
         session.execute("create table stock (number int primary key)")
@@ -173,7 +173,7 @@ def gid(console_database: str) -> Iterator[str]:
 
 
 def found(name: str) -> list[Finding]:
-    """Of this one: the server is shared."""
+    """Findings of this gid only: the server is shared."""
     seen = InDoubtWatch().newest() or []
     return list(KIND.find(look(in_doubt=[each for each in seen if each.name == name])))
 

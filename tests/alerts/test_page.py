@@ -1,4 +1,4 @@
-"""The Warnings page: what is open, who was told, acknowledging, mails (C6)."""
+"""The Warnings page: open warnings, who was notified, acknowledging, mails (C6)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("console_database")
 
 
 def warning(**facts: Any) -> Alert:
-    at = datetime.now(UTC) - timedelta(minutes=14, seconds=30)  # half a minute for two clocks and a busy machine
+    at = datetime.now(UTC) - timedelta(minutes=14, seconds=30)  # half a minute of tolerance: clocks differ
     usual = {
         "kind": "peek_range", "subject": "Notifications", "severity": "warning", "sentence": "Peek delay is 12 s",
         "meaning": "Set it lower.", "value": "12 s", "threshold": "10 s", "opened_at": at, "last_seen_at": at,
@@ -116,7 +116,7 @@ def test_strangers_see_nothing() -> None:
 def test_page_says_when_the_alerter_is_not_running(operator: Client) -> None:
     assert "The alerter never ran here" in text(operator, "/alerts/")
     now = datetime.now(UTC)
-    just_now = now + timedelta(minutes=1)  # a page of a busy machine takes its time
+    just_now = now + timedelta(minutes=1)  # a busy machine renders slowly
     process = Process(role="alerter", host="a", pid=1, start_ticks=1, started_at=now, heartbeat_at=just_now)
     process.save()
     assert "alerter" not in text(operator, "/alerts/")
@@ -224,9 +224,9 @@ def test_looking_changes_nothing(operator: Client) -> None:
     assert [list(model.objects.values()) for model in (Alert, AlertMail, AuditEntry)] == before
 
 
-# What an open page of warnings is told: the counts, and of the rows those that it shows.
+# An open Warnings page receives the counts, and only the rows that it shows.
 def followed(client: Client, path: str) -> dict[str, str]:
-    """What the topics of that page say."""
+    """The values of the page's topics."""
     said: dict[str, str] = {}
     for address in matched(r'data-topics="([^"]*)"', client.get(path).content.decode()).split():
         if found := topics.find(address):

@@ -57,7 +57,7 @@ def test_just_past_the_limit_does_not_read_as_the_limit() -> None:
     ("delay", "expected"),
     [
         (4_999, []),
-        (5_000, [("ttbr_conflict", "warning")]),  # as long: at risk
+        (5_000, [("ttbr_conflict", "warning")]),  # equal: at risk
         (5_001, [("ttbr_conflict", "critical")]),  # longer: lost
     ],
 )
@@ -114,7 +114,7 @@ def seen(expired: int = 0, **milliseconds: int) -> MinimumTtbr:
         (seen(ms_300=998, ms_4500=2), [("ttbr_conflict", "warning")]),
         (seen(ms_300=999, ms_4500=1), []),  # one in a thousand is allowed
         (seen(ms_300=990, expired=10), [("ttbr_conflict", "critical")]),
-        (seen(ms_300=9, expired=10), []),  # too few to speak of shares
+        (seen(ms_300=9, expired=10), []),  # too few for a share
     ],
 )
 def test_a_delay_below_the_ttbr_is_judged_by_what_was_seen(

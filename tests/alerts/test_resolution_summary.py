@@ -1,4 +1,4 @@
-"""The last mail of a thread says what became of the messages; a mail that grew names the number that is doubled."""
+"""The last mail of a warning says what became of the messages; a follow-up mail names the number that doubled."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -48,7 +48,7 @@ def flat(text: str) -> str:
 
 
 def over(clock: Clock, die: Callable[..., None], decided: Callable[[], Any]) -> AlertMail:
-    """The mails of 30 deaths, of a look halfway, and of the end."""
+    """Return the last mail, after 30 deaths, a pass halfway and the resolving pass."""
     die(30)
     began = clock.now - timedelta(minutes=1)
     clock.run_once(died={"Shop.Refused": 30}, lying=[DeadGroup(BILLING, "Shop.Refused", 30, began)])
@@ -79,7 +79,7 @@ def test_resolution_mail_counts_deaths_archived_late(
     clock: Clock, die: Callable[..., None], decide: Callable[..., None], connect: Callable[[str], Connection],
     console_database: str,
 ) -> None:  # fmt: skip
-    """Its error queue was not emptied for hours; or it was, some seconds after each death."""
+    """The error queue was emptied hours late; or within seconds of each death."""
 
     def decided() -> None:
         connect(console_database).run("update messages.message_archive set died_at = died_at - interval '5 hours'")
@@ -93,7 +93,7 @@ def test_resolution_mail_omits_unknown_outcomes(clock: Clock, die: Callable[...,
 
 
 def test_mail_subject_and_foot_count_deaths_since_the_beginning(clock: Clock) -> None:
-    """The next mail is due when that number has doubled. The text has the number that is dead now."""
+    """The next mail is due when that number doubles. The text shows how many are dead now."""
     clock.run_once(died={"Refused": 1_000})
     assert "Next mail at 2,000 deaths since it began" in flat(last().text)
     (subject,) = clock.run_once(6, died={"Refused": 2_000}, lying=[DeadGroup(BILLING, "Refused", 40, START)])

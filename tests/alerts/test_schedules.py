@@ -1,4 +1,4 @@
-"""Schedules that should have sent: warned of while nobody does, and while the database refuses."""
+"""Overdue schedules are warned of while nobody sends them and while the database refuses."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def session(console_database: str, connect: Connect) -> Connection:
 
 
 def said() -> dict[str, str]:
-    """By the subject."""
+    """Findings by subject."""
     return {each.subject: each.sentence for each in KIND.find(look(unsent_schedules=ScheduleWatch().newest()))}
 
 

@@ -1,4 +1,4 @@
-"""A mail server that wants a full host name (RFC 5321, 4.1.1.1), and one whose certificate nobody vouches for."""
+"""A mail server that requires a full host name (RFC 5321, 4.1.1.1), and one with an untrusted certificate."""
 
 import smtplib
 import ssl
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("console_database")
 
 
 class Strict(Mailbox):
-    """Takes mail from whoever greets with a full name, or with an address in brackets."""
+    """Accepts mail only after a greeting with a full host name or an address literal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,12 +81,12 @@ def mail_server(strict: Strict, wire: str, settings: Settings) -> Iterator[Contr
 
 @pytest.fixture
 def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine trusts that server's certificate."""
+    """Make the machine trust the server's certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "certificate.pem"))
 
 
 def delivered(name: str, settings: Settings) -> AlertMail:
-    """A mail that was sent, or not, after that greeting."""
+    """The mail after its delivery attempt with this greeting."""
     settings.PGQUEUE = {**settings.PGQUEUE, "EMAIL_HELO": name}
     mail = composer.write_test(Addresses(to=("ana@example.org",)), "ana", "plum")
     delivery.deliver(NOW)

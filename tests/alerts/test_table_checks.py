@@ -1,4 +1,4 @@
-"""`check --database queues` and the queue's page say of a table what the engine says of it at its start."""
+"""`check --database queues` and the queue's page report the table faults that the engine reports at start."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""A table that lacks what receivers need is warned of, in whichever database it lies."""
+"""A table that lacks what receivers need is warned of, whichever database holds it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def here(console_database: str, connect: Callable[[str], Connection]) -> Iterato
 
 @pytest.fixture(params=KINDS)
 def there(request: pytest.FixtureRequest, here: Connection, databases: Databases, settings: Any) -> Iterator[Billing]:
-    """A second database, which is only looked at as ``billing``."""
+    """A second database, watched as ``billing``."""
     with ExitStack() as kept:
         is_sql_server = request.param in mssql.ONE
         database = request.getfixturevalue("mssql").database() if is_sql_server else databases.clone("empty")
@@ -49,7 +49,7 @@ def without_index(there: Billing) -> None:
 
 
 def found(watch: TableFaultWatch) -> list[Finding]:
-    watch._look_at = 0.0  # another look is due
+    watch._look_at = 0.0  # the next look is due
     return list(KIND.find(look(faulty_tables=watch.newest())))
 
 
@@ -75,7 +75,7 @@ def test_a_database_that_is_away_keeps_what_was_seen_there(
     assert len(found(watch)) == 1
     monkeypatch.setitem(connections["queues"].settings_dict, "PORT", "1")
     assert [each.queue for each in found(watch)] == ['"public"."Sales"']
-    assert not KIND.can_tell(look(faulty_tables=TableFaultWatch().newest()))  # of one that never saw it
+    assert not KIND.can_tell(look(faulty_tables=TableFaultWatch().newest()))  # of a watch that never saw it
 
 
 def test_check_looks_at_each_database(here: Connection, there: Billing) -> None:
