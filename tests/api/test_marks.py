@@ -1,4 +1,4 @@
-"""``POST /api/marks/`` and the tokens that it asks for: what is kept, what is refused, and where it is shown."""
+"""``POST /api/marks/`` and its tokens: which marks are stored, which are refused, and where they are shown."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""``/metrics``: figures as pages know them, for this machine only; what is not known is absent."""
+"""``/metrics`` gives the figures of the pages, to this machine only; unknown figures are absent."""
 
 import json
 import re
@@ -28,7 +28,7 @@ Series = tuple[str, frozenset[tuple[str, str]]]
 
 
 def scraped(**headers: str) -> dict[Series, float]:
-    """Value by name and labels; a series that comes twice fails, as it does in Prometheus."""
+    """Value by name and labels; a duplicate series fails, as in Prometheus."""
     answer = Client().get("/metrics", headers=headers)
     assert answer.status_code == 200
     samples = [sample for family in parse(answer.content.decode()) for sample in family.samples]
