@@ -1,4 +1,4 @@
-"""The step that looks for advisories: an advisory fails it, no answer is said and passes, and nothing hangs."""
+"""The CI step for advisories fails on an advisory, reports and passes without an answer, and never hangs."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""The broker of compose.yaml, as its own command starts it: nobody without the password is let in."""
+"""The broker of compose.yaml, started by its own command, refuses clients without the password."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`make test-changed` knows where the tests of each place are."""
+"""`make test-changed` maps each path to the folder of its tests."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The databases that tests get: fresh ones, and Django on one of them."""
+"""Each test gets a fresh database, and Django can use it."""
 
 import pytest
 from django.db import connections
@@ -29,7 +29,7 @@ def test_a_reading_session_cannot_write_and_a_writing_one_can(console_database: 
 
 
 def test_an_act_waits_for_nobody_for_long(console_database: str) -> None:
-    """A table that somebody has locked holds up neither a page nor, through what the act holds itself, others."""
+    """A locked table delays a page no longer than the timeout, and a session that idles in a transaction is ended."""
     with queue_database().write_session() as locking, locking.transaction():
         locking.run("lock table pgqueue_console.pgqueue_queue")
         with queue_database().write_session() as session, pytest.raises(errors.TimedOut):

@@ -1,4 +1,4 @@
-"""The units and the compose file start what `make run` starts, with settings that exist and no secret in them."""
+"""The units and the compose file start what `make run` starts, with existing settings and without secrets."""
 
 import os
 import re
@@ -20,9 +20,9 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encod
 KNOWN = {"PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE"} | set(
     re.findall(r"`([A-Z_]{3,})`", (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8"))
 )
-WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # where it listens is the deployment's to say
+WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # the deployment decides where it listens
 NAMES = ["supervisor", "web", "celery-worker", "celery-beat"]
-SERVICE: dict[str, type] = {  # of the Compose Specification: what is used here, and as what
+SERVICE: dict[str, type] = {  # the keys of the Compose Specification that we use, with their types
     **dict.fromkeys(("image", "hostname", "restart", "stop_grace_period"), str),
     **dict.fromkeys(("command", "env_file", "ports", "volumes", "tmpfs", "cap_drop", "security_opt", "profiles"), list),
     **dict.fromkeys(("build", "environment", "depends_on", "healthcheck"), dict),
@@ -31,7 +31,7 @@ SERVICE: dict[str, type] = {  # of the Compose Specification: what is used here,
 
 
 def unit(path: Path) -> dict[str, list[str]]:
-    """The unit's values by name, of all sections together."""
+    """The unit's values by name, all sections merged."""
     found: dict[str, list[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if "=" in line and not line.startswith("#"):
@@ -41,7 +41,7 @@ def unit(path: Path) -> dict[str, list[str]]:
 
 
 def words(argv: list[str] | tuple[str, ...]) -> list[str]:
-    """A command without its interpreter and without where it listens, in no order: options may stand anywhere."""
+    """A command without its interpreter and listening address, unordered: options may be anywhere."""
     shell = {"manage.py": "-m django", "python": ""}
     said = " ".join(shell.get(word, word) for word in argv if not word.endswith("/python") and word not in WHERE)
     return sorted(said.split())
@@ -113,11 +113,11 @@ def test_no_secret_stands_in_either() -> None:
 
 @pytest.mark.parametrize("name", COMPOSE["services"])
 def test_a_service_says_what_the_compose_specification_knows(name: str) -> None:
-    """A key or a type that it does not know would be refused, or passed over in silence."""
+    """An unknown key or type would be refused or silently ignored."""
     service = COMPOSE["services"][name]
     assert service.keys() <= SERVICE.keys()
     assert [key for key, value in service.items() if not isinstance(value, SERVICE[key])] == []
-    given = [value for value in service.get("environment", {}).values() if value is not None]  # None: .env has it
+    given = [value for value in service.get("environment", {}).values() if value is not None]  # None: set in .env
     texts = [*service.get("command", []), *given, *service.get("ports", [])]
     assert all(isinstance(text, str) for text in texts), "a bare no, 2 or 8000:8000 is no text in YAML"
     for other, asked in service.get("depends_on", {}).items():
@@ -138,7 +138,7 @@ def test_compose_has_no_other_parts() -> None:
 
 
 def test_the_image_has_no_embedded_servers_and_no_tests() -> None:
-    """What the build copies, of what it is given, and what that installs."""
+    """Checks the build context that .dockerignore allows, and the locks that the build installs."""
     dockerfile = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
     ignored, *given = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert ignored == "*"
@@ -167,7 +167,7 @@ def test_programs_start_without_the_embedded_servers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 def test_units_are_well_formed(path: Path, tmp_path: Path) -> None:
-    """By systemd itself where there is one: with commands that exist here, it has nothing to say."""
+    """Verified by systemd itself where it is installed, with commands replaced by ones that exist here."""
     assert {"ProtectSystem", "NoNewPrivileges", "SystemCallFilter", "CapabilityBoundingSet"} <= unit(path).keys()
     if not shutil.which("systemd-analyze"):
         return

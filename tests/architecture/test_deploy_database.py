@@ -1,4 +1,4 @@
-"""The database of compose.yaml: what its script makes of an empty cluster, with the programs that use it."""
+"""The database of compose.yaml: its script sets up an empty cluster, and the programs work with the result."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ PASSWORD = "of'compose"
 
 @pytest.fixture
 def server() -> Iterator[PostgreSQL]:
-    """As the image's entrypoint leaves it to the script: the superuser is postgres."""
+    """A server as the image's entrypoint leaves it for the script: the superuser is postgres."""
     folder = Path(tempfile.mkdtemp(prefix="pgqueue-compose-"))
     folder.chmod(0o755)
     server = PostgreSQL(folder / "postgresql", conf={"fsync": "off"})
@@ -34,7 +34,7 @@ def server() -> Iterator[PostgreSQL]:
 
 
 def run_script(server: PostgreSQL) -> None:
-    """As the entrypoint does."""
+    """Run the script as the entrypoint does."""
     psql = [str(binaries.postgresql() / "psql"), "-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc"]
     given = {"POSTGRES_PASSWORD": PASSWORD, "PATH": os.environ["PATH"]}
     done = subprocess.run([*psql, "-d", server.dsn(), "-f", str(SCRIPT)], env=given, capture_output=True, text=True)
@@ -54,7 +54,7 @@ def test_programs_set_up_their_database_as_a_role_that_is_no_superuser(server: P
     superuser = server.dsn()
     run_script(server)
     dsn = f"postgresql://pgqueue:{PASSWORD.replace(chr(39), '%27')}@127.0.0.1:{server.port}/pgqueue"
-    for command in ("migrate --noinput", "engine_schema"):  # as the service setup does
+    for command in ("migrate --noinput", "engine_schema"):  # as the setup service does
         manage(command, dsn, tmp_path)
     with postgresql().connect(dsn) as session:
         assert session.value("select not rolsuper from pg_catalog.pg_roles where rolname = current_user")

@@ -1,4 +1,4 @@
-"""The image with the lease queue: its configuration and scripts, run as its entrypoint does."""
+"""The configuration and scripts of the image with the lease queue, run as its entrypoint runs them."""
 
 import os
 import re
@@ -31,7 +31,7 @@ PASSWORD = "of'compose"
 
 
 def test_its_tables_are_those_of_engine_schema() -> None:
-    """Made by: manage.py engine_schema --print > deploy/postgres/lease-queue.sql"""
+    """Generate the file with: manage.py engine_schema --print > deploy/postgres/lease-queue.sql"""
     assert schema.script() == TABLES
 
 
@@ -44,7 +44,7 @@ def test_the_script_makes_what_an_installation_makes(database: str, connection: 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """What the Dockerfile copies, where it copies it to."""
+    """The files that the Dockerfile copies, at their targets."""
     for source, target in re.findall(r"^COPY (\S+) (\S+)$", IMAGE, re.MULTILINE):
         to = tmp_path / target.lstrip("/")
         if source.endswith("/"):
@@ -57,7 +57,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def configuration(has_cron: bool) -> dict[str, str]:
-    """As the image appends it; without pg_cron where the server has none."""
+    """The settings that the image appends; without pg_cron where the server lacks it."""
     text = (FOLDER / "lease-queue.conf").read_text(encoding="utf-8")
     found = dict(re.findall(r"^([a-z_.]+) = (.*)$", text, re.MULTILINE))
     assert "cron" in found["shared_preload_libraries"]
@@ -75,10 +75,10 @@ class Image(NamedTuple):
     params=[False, pytest.param(True, marks=pytest.mark.pg_cron)], ids=["this server", "a server with pg_cron"]
 )
 def image(request: pytest.FixtureRequest) -> Iterator[Image]:
-    """This run's server in its place, or Debian's with pg_cron, which is as the image has it."""
+    """A server like the image's: a plain one of this run, or Debian's with pg_cron."""
     conf = {"fsync": "off", **configuration(request.param)}
     with own_server(conf, pg_cron.bin_folder() if request.param else None) as server:
-        with postgresql().connect(server.dsn()) as session:  # as its own socket is trusted in the image
+        with postgresql().connect(server.dsn()) as session:  # the image trusts its own socket
             rules = Path(session.value("show hba_file"))
             rules.write_text(f"host all postgres 127.0.0.1/32 trust\n{rules.read_text()}")
             session.value("select pg_reload_conf()")
@@ -86,7 +86,7 @@ def image(request: pytest.FixtureRequest) -> Iterator[Image]:
 
 
 def psql(dsn: str, script: Path) -> None:
-    """As the entrypoint runs a script."""
+    """Run a script as the entrypoint does."""
     command = [str(binaries.postgresql() / "psql"), "-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc"]
     given = {"POSTGRES_PASSWORD": PASSWORD, "PATH": os.environ["PATH"]}
     done = subprocess.run([*command, "-d", dsn, "-f", str(script)], env=given, capture_output=True, text=True)
@@ -118,7 +118,7 @@ def test_the_role_of_the_programs_works_on_what_the_scripts_made(image: Image, f
 def test_cron_jobs_of_the_image_are_statements_that_run(
     engine_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """In the place of pg_cron something that runs each of them once."""
+    """A replacement of pg_cron runs each job once."""
     session, queue = connect(engine_database), LeaseQueue(engine_database)
     session.run("""
         create schema cron;

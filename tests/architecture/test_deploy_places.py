@@ -1,4 +1,4 @@
-"""What the units, the image and the compose file name is there, and is the same wherever it is named."""
+"""Files and settings named by units, image and compose file exist, and have the same name everywhere."""
 
 import re
 import shlex
@@ -18,12 +18,12 @@ DOCS = (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
 IMAGE = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
 SUPERVISOR = unit(ROOT / "deploy/systemd/pgqueue-supervisor.service")
 WEB = unit(ROOT / "deploy/systemd/pgqueue-web.service")
-PROGRAMS = [*NAMES, "setup"]  # those that run our code
+PROGRAMS = [*NAMES, "setup"]  # the services that run our code
 each_unit = pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
 
 
 def check_managed(words: list[str]) -> None:
-    """Raises where ``manage.py`` would: no such command, no such option."""
+    """Raises as ``manage.py`` would for an unknown command or option."""
     command = load_command_class(get_commands()[words[0]], words[0])
     command.create_parser("manage.py", words[0]).parse_args(words[1:])
 
@@ -33,7 +33,7 @@ def in_environment(path: Path) -> dict[str, str]:
 
 
 def in_image(name: str) -> list[str]:
-    """What follows this word in the Dockerfile, line by line."""
+    """The arguments of this Dockerfile instruction, line by line."""
     return re.findall(rf"^{name} (.*)$", IMAGE, re.MULTILINE)
 
 
@@ -182,7 +182,7 @@ def test_the_console_finds_logs_and_is_found() -> None:
 
 
 def test_the_user_of_the_image_is_a_number_and_owns_its_state() -> None:
-    """A cluster that lets no root in refuses a name; the number is that of the account that was made."""
+    """Kubernetes' runAsNonRoot refuses a user name; the number is the uid of the account created."""
     (made,) = re.findall(r"useradd --uid (\d+) --gid (\d+) --home-dir (\S+) --no-create-home", IMAGE)
     assert f"install -d -o {made[0]} -g 0 -m 770 {made[2]}\n" in IMAGE
     assert in_image("USER") == [f"{made[0]}:{made[1]}"]

@@ -1,4 +1,4 @@
-"""What an operator writes into .env beside compose.yaml reaches the programs, or there is a reason why not."""
+"""Variables that an operator sets in .env beside compose.yaml reach the programs, or have a reason not to."""
 
 import re
 
@@ -54,5 +54,5 @@ def test_variables_of_env_are_passed_unchanged(name: str) -> None:
 
 
 def test_no_history_can_be_said() -> None:
-    """Set to nothing it means something: a default would undo that, and an empty one would always say it."""
+    """An empty value means "no history": a default would undo it, and an empty default would always switch it off."""
     assert COMPOSE["services"]["supervisor"]["environment"]["SPARK_MASTER"] is None

@@ -1,4 +1,4 @@
-"""What docstrings name is there: the exceptions of “Raises …”, modules and what they hold, files."""
+"""Names in docstrings exist: exceptions of “Raises …”, modules and their members, files."""
 
 import ast
 import builtins
@@ -13,7 +13,7 @@ PACKAGE = ROOT / "pgqueue_admin"
 RAISES = re.compile(r"\bRaises\s+(?:(?:[a-z_]+\.)*[A-Z]\w*(?!’|'|\w)(?:,?\s+(?:and|or)\s+|,\s+)?)+")
 DOTTED = re.compile(r"(?<![\w./@-])([a-z_]\w*(?:\.\w+)+)(?![\w./-]|\()")
 OF_OTHERS = {"Http404", "CommandError", "TransactionManagementError", "OperationalError", "Error"}
-# What has a dot and is no module: names of libraries, tables of databases, examples.
+# Dotted names that are no modules: names of libraries, database tables, examples.
 NO_MODULES = {
     "django", "psycopg", "transaction", "messages", "schema", "sys", "dbms_sql", "archive_search",
     "customer", "order", "shop", "folder", "thumbs",
@@ -21,7 +21,7 @@ NO_MODULES = {
 
 
 class Module:
-    """What one has: docstrings by line, names, classes with their bases, tuples in capitals."""
+    """A module's docstrings by line, names, classes with their bases, and tuples in capitals."""
 
     def __init__(self, path: Path):
         self.path, self.room = path, path.relative_to(PACKAGE).parts[0]
@@ -66,7 +66,7 @@ def is_exception(name: str) -> bool:
 
 @cache
 def rooms_of(name: str) -> set[str]:
-    """Where classes, or tuples of them, of this name are."""
+    """The rooms that define classes, or tuples of them, of this name."""
     return {module.room for module in modules() if name in module.bases or name in module.constants}
 
 
@@ -79,7 +79,7 @@ def height(room: str) -> int:
 
 
 def can_raise(module: Module, name: str) -> bool:
-    """What a port raises may be of a room above, which fills it."""
+    """A port may raise an exception of a room above, which implements it."""
     rooms = rooms_of(name)
     if not rooms:
         return is_exception(name)
@@ -103,7 +103,7 @@ def test_exceptions_named_by_docstrings_can_be_raised() -> None:
 
 @cache
 def held() -> dict[str, set[str]]:
-    """The names that are in each module, by its own name with and without what it is in."""
+    """The names in each module, by its own name with and without its packages."""
     found: dict[str, set[str]] = {}
     for module in modules():
         parts = module.path.relative_to(ROOT).with_suffix("").parts

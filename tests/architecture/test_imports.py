@@ -1,4 +1,4 @@
-"""DESIGN's import contract, and what must never be loaded where."""
+"""The import contract of DESIGN, and modules that must never be loaded in certain processes."""
 
 import importlib.util
 import re
@@ -25,7 +25,7 @@ def test_the_pictures_of_imports_are_the_contracts() -> None:
 
 
 def _there(layer: str) -> str:
-    """Without the rooms in brackets, which are not there yet."""
+    """The layer without its planned rooms, which are in brackets."""
     return " | ".join(room for room in layer.split(" | ") if not room.startswith("("))
 
 
@@ -61,10 +61,10 @@ def test_imports_point_down_only() -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    """Nor in a circle of many, and not for types alone either."""
+    """Cycles of any length count, also those of type-only imports."""
     house = grimp.build_graph("pgqueue_admin")
     imported = {module: house.find_modules_directly_imported_by(module) for module in house.modules}
-    TopologicalSorter(imported).prepare()  # raises CycleError, which names them
+    TopologicalSorter(imported).prepare()  # raises CycleError, which names the modules
 
 
 @pytest.mark.parametrize("room", WITHOUT_DJANGO)
@@ -94,7 +94,7 @@ def test_importing_the_package_starts_nothing_and_loads_nothing() -> None:
     ids=["web", "worker", "alerter", "celery"],
 )
 def test_spark_is_loaded_by_nobody_but_its_driver(settings: str, loaded: str) -> None:
-    """Not the driver's own process either, before there is a batch: it is the largest thing that could be loaded."""
+    """Not even the driver process loads it before there is a batch: it is our largest dependency."""
     program = """
 import sys, importlib, django
 django.setup()
@@ -106,7 +106,7 @@ print([name for name in ("pyspark", "py4j", "pyarrow", "pandas", "adbc_driver_po
 
 
 def test_an_engine_child_has_no_celery_and_no_web() -> None:
-    """Its settings, its apps, its handlers and its commands, as `manage.py worker` loads them."""
+    """Checked for the settings, apps, handlers and commands that `manage.py worker` loads."""
     program = """
 import sys, django, importlib
 django.setup()

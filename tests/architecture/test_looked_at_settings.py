@@ -1,4 +1,4 @@
-"""What QUEUES_URL_<NAME> may say: a wrong one is refused at start, in one sentence, without its password."""
+"""QUEUES_URL_<NAME>: a wrong value is refused at start, in one sentence, without its password."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Databases that are looked at, as variables name them: what is none is refused, and its password said to nobody."""
+"""URLs of watched databases from variables: an invalid one is refused without showing its password."""
 
 import os
 import subprocess

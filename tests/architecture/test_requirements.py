@@ -1,4 +1,4 @@
-"""Everything the product stands on is pinned, locked with the hashes of its files, and has a reason."""
+"""Every dependency is pinned, locked with file hashes, and has a documented reason."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def normal(name: str) -> str:
 
 
 def hashed(name: str) -> dict[str, str]:
-    """The versions of a lock; each has the SHA-256 of at least one file."""
+    """The versions of a lock; each needs the SHA-256 of at least one file."""
     blocks = re.split(r"(?m)^(?=\S)", (ROOT / name).read_text(encoding="utf-8"))
     pins = [block for block in blocks if block and not block.startswith("#")]
     found = [
@@ -70,7 +70,7 @@ def test_every_installation_requires_hashes(name: str) -> None:
 
 
 def test_no_index_is_said_in_one_sentence(tmp_path: Path) -> None:
-    """As `make run` installs: by the Makefile's own rule, asking an index where nobody listens."""
+    """Runs the Makefile's own rule, as `make run` does, against an index where nothing listens."""
     for name in ("Makefile", "scripts/install.py", "requirements.lock", "requirements-embedded.lock"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -116,7 +116,7 @@ def builds_the_wheel() -> set[str]:
 
 
 def test_the_console_comes_up_before_anything_of_history_is_installed() -> None:
-    """`make run` installs the product and its servers first; history's process brings the rest."""
+    """`make run` installs the product and its servers first; the history process installs the rest."""
     said = subprocess.run(["make", "--dry-run", "--always-make", "run"], cwd=ROOT, capture_output=True, text=True)
     (installed,) = re.findall(r"install\.py (.*)", said.stdout)
     assert re.findall(r"-r (\S+)", installed) == ["requirements.lock", "requirements-embedded.lock"]

@@ -1,4 +1,4 @@
-"""The picture in docs/explanation/architecture.md is the folder listing, and each module says what lives in it."""
+"""The picture in docs/explanation/architecture.md matches the folders, and each module has a docstring."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ _EXECUTES = {"run", "one", "all", "value", "execute"}
 
 
 def test_sql_is_written_in_sql_files_only() -> None:
-    """Outside dialects no text that a driver would execute: every statement has a name and a reason."""
+    """Outside dialects no string is executed by a driver: every statement has a name and a reason."""
     outside = [path for path in modules() if "dialects" not in path.parts]
     assert [f"{path}:{line}" for path in outside for line in statements_in(path)] == []
 

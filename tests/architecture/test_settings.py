@@ -1,4 +1,4 @@
-"""What the settings promise: an asynchronous stack, one policy on every page, no console on engine children."""
+"""The settings keep their promises: an asynchronous stack, one policy on every page, no console on engine children."""
 
 import inspect
 import re
@@ -47,7 +47,7 @@ def test_both_databases_hold_no_connection_between_requests() -> None:
     from pgqueue_admin.config import web_settings
 
     for entry in web_settings.DATABASES.values():
-        assert entry["CONN_MAX_AGE"] == 0  # a pool refuses anything else
+        assert entry["CONN_MAX_AGE"] == 0  # a pool refuses any other value
         assert entry["OPTIONS"]["pool"]["max_size"] == 8
 
 
@@ -58,7 +58,7 @@ def test_people_are_led_where_it_listens(bind: str, url: str) -> None:
 
 
 def test_pages_do_not_wait_long_for_the_consoles_own_tables() -> None:
-    """What the URL says holds; who migrates has no limit."""
+    """A limit in the URL takes precedence; migrations have no limit."""
     from pgqueue_admin.config import web_settings
 
     assert "-c statement_timeout=10000" in web_settings.DATABASES["default"]["OPTIONS"]["options"]

@@ -1,4 +1,4 @@
-"""The shape of statement files: a name, a reason, one statement; and tables by their full names."""
+"""Statement files have a name, a reason and one statement each; tables have their full names."""
 
 import re
 from pathlib import Path
@@ -39,13 +39,13 @@ _NO_TABLE = re.compile(
     r"|update or|fetch \d+ from|revoke [^;]* from public|\bonly\b|if (?:not )?exists|\blateral\b|bulk collect into \w+"
 )
 _TABLE = re.compile(r"\b(?:from|join|into|update|table|references)\s+([a-z_][\w.]*)(\s*\()?")
-_GIVEN = re.compile(r"\b(?:old|new) table (\w+)")  # to a trigger's statement
+_GIVEN = re.compile(r"\b(?:old|new) table (\w+)")  # transition tables of a trigger's statement
 _NAMED = re.compile(r"(\w+)(?: \([\w, ]+\))? as (?:not )?(?:materialized )?\(")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_table_is_named_with_its_schema(path: Path) -> None:
-    """But those of the catalog, and the console's own, which alone are on its path: nobody else's can be meant."""
+    """Except tables of the catalog and the console's own, which alone are on its search path."""
     whole = path.read_text(encoding="utf-8")
     named = {*_NAMED.findall(whole), *_GIVEN.findall(whole)}
     wrong = []

@@ -1,4 +1,4 @@
-"""Each step of CI names the rooms where its tests are, as collecting all takes long; none may lie elsewhere."""
+"""Each CI step names the rooms of its tests, because collecting all is slow; no test lies outside of them."""
 
 import importlib.util
 import subprocess
@@ -31,7 +31,7 @@ def test_a_marked_test_lies_in_a_room_of_its_step(steps: ModuleType, marker: str
 
 
 def test_the_image_is_built_where_it_is_asked_for(steps: ModuleType) -> None:
-    """It takes minutes, and a network that has packages of Debian."""
+    """The build takes minutes and needs a network with Debian packages."""
     (image,) = (step for step in steps.STEPS if step.name not in steps.BY_ITSELF)
     assert (image.name, image.command, image.needs) == ("image", "scripts/image.sh", "buildah")
     assert "pytest.mark.image" in (ROOT / "tests/installation/test_image.py").read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def test_step_beside_others_is_reported_before_a_step_alone(
 def test_bytecode_is_kept_for_the_next_process(
     steps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where an image says otherwise: of a step, and of whatever make runs."""
+    """Even if the image disables bytecode: for a step, and for commands that make runs."""
     monkeypatch.setattr(steps, "RESULTS", tmp_path)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     (outcome,) = steps.run_all([steps.Step("probe", 'test -z "$PYTHONDONTWRITEBYTECODE"')])
@@ -82,7 +82,7 @@ def test_bytecode_is_kept_for_the_next_process(
 def test_the_browser_without_windows_is_taken_before_the_whole_one(
     steps: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which takes more than twice the work for the same pages; where nothing can be installed, it does."""
+    """The full browser takes more than twice the CPU time for the same pages; it is the fallback."""
     monkeypatch.delenv("CHROMIUM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("chromium", "chromium-headless-shell"):

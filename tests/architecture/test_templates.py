@@ -1,4 +1,4 @@
-"""Templates can be read: no line is endless, and each says what it is unless its path does."""
+"""Templates are readable: no overlong line, and each says what it is unless its path does."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_no_line_is_endless(path: str) -> None:
 
 @pytest.mark.parametrize("path", [path for path in paths() if not path.endswith("/page.html")])
 def test_template_opens_with_a_describing_comment(path: str) -> None:
-    """<noun>/page.html is the page of that noun; everything else opens with one line that tells."""
+    """<noun>/page.html is the page of that noun; every other template opens with one line that describes it."""
     assert re.fullmatch(r"\{# .+ #\}", lines(path)[0])
 
 

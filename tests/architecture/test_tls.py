@@ -1,4 +1,4 @@
-"""What is said to a server goes only to the one that was meant: real TLS before PostgreSQL and Valkey."""
+"""Connections go only to the server that was meant: real TLS in front of PostgreSQL and Valkey."""
 
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ from tests import tls_relay
 from tests.architecture.test_deployment import run
 from tests.tls_relay import CERTIFICATE, Relay
 
-OTHER = "127.0.0.2"  # the certificate is one of 127.0.0.1
+OTHER = "127.0.0.2"  # the certificate is for 127.0.0.1
 ASK = (
     "from pgqueue_admin.config.celery import app\n"
     "with app.connection_for_write() as broker:\n"
@@ -80,7 +80,7 @@ def test_amqps_broker_is_verified_before_it_is_told_anything(valkey: Valkey, tru
 def test_postgresql_is_verified_as_far_as_its_url_asks(
     database: str, connect: Callable[..., Connection], mode: str, host: str, is_taken: bool
 ) -> None:
-    """As docs/reference/configuration.md and ``manage.py check`` say it of each mode."""
+    """As docs/reference/configuration.md and ``manage.py check`` describe each mode."""
     with tls_relay.before(urlsplit(database).port or 0, as_postgresql=True, host=host) as relay:
         url = f"{through(database, relay, 'postgresql', host)}?sslmode={mode}"
         if is_taken:

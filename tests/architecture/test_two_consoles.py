@@ -1,4 +1,4 @@
-"""Two consoles on one host name: cookies know no ports, so each names its own differently."""
+"""Two consoles on one host: cookies ignore ports, so each console names its cookies differently."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ def sites(console_database: str) -> Iterator[list[Site]]:
 
 
 def test_sign_in_at_one_console_keeps_the_session_of_the_other(sites: list[Site]) -> None:
-    with httpx.Client(follow_redirects=True, timeout=60) as browser:  # one jar: both have the host 127.0.0.1
+    with httpx.Client(follow_redirects=True, timeout=60) as browser:  # one cookie jar: both hosts are 127.0.0.1
         for site in sites:
             page = browser.get(f"{site.url}/")
             token = page.text.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]

@@ -1,4 +1,4 @@
-"""Every verb that the code writes to the audit has its past tense, and no other has one."""
+"""Every verb that the code writes to the audit has a past tense, and no other verb has one."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ def writers() -> list[Path]:
 
 
 def verbs(path: Path) -> set[str]:
-    """Constants given as ``verb``: by name, in a dictionary, or in the place of a parameter of that name."""
+    """Constants passed as ``verb``: by keyword, in a dictionary, or by the position of that parameter."""
     tree = ast.parse(path.read_text("utf-8"))
     return {node.value for node in _given(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
@@ -45,7 +45,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 @cache
 def written() -> frozenset[str]:
-    paths = [*writers(), PACKAGE / "services/endpoints.py"]  # which writes by way of endpoint_change
+    paths = [*writers(), PACKAGE / "services/endpoints.py"]  # which writes through endpoint_change
     return frozenset(Operation.Kind.values).union(*(verbs(path) for path in paths))
 
 
