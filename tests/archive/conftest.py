@@ -1,4 +1,4 @@
-"""An archive to work with, empty or holding what the recorded error queue held."""
+"""Archives for tests, empty or filled from the recorded error queue."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,18 +18,18 @@ def engine(engine_database: str, connect: Callable[..., Connection]) -> Connecti
 
 @pytest.fixture
 def recorded(recorded_database: str, connect: Callable[..., Connection]) -> Connection:
-    """A session on the recorded shop, its error queue not yet ingested."""
+    """A session on the recorded shop, whose error queue is not ingested yet."""
     return connect(recorded_database)
 
 
 @pytest.fixture
 def archived_database(databases: Databases) -> Iterator[str]:
-    """A DSN: the recorded shop with all of its error queue in the archive."""
+    """A DSN: the recorded shop with its whole error queue in the archive."""
     with databases.clone("archived_console") as dsn:
         yield dsn
 
 
 @pytest.fixture
 def ingested(archived_database: str, connect: Callable[..., Connection]) -> Connection:
-    """A session on it."""
+    """A session on ``archived_database``."""
     return connect(archived_database)

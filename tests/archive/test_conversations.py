@@ -1,4 +1,4 @@
-"""Archived messages of one conversation: by their headers in bounded windows, and by the ids that they name."""
+"""Archived messages of one conversation are found by their headers in bounded windows, and by ids that they name."""
 
 import json
 from typing import Any
@@ -55,7 +55,7 @@ def test_hidden_queues_messages_are_neither_found_nor_followed(engine: Connectio
 
 
 def test_older_ones_are_found_by_what_names_them(engine: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What caused what is known, and what others know of it; but nobody tells of what it caused itself."""
+    """Causes of known messages and messages that others name; a message does not name its own effects."""
     bury(engine, "first")
     bury(engine, "second", **{wire.RELATED_TO: "first"})
     bury(engine, "unnamed")
@@ -123,7 +123,7 @@ def test_each_message_has_its_archive_events(ingested: Connection) -> None:
 
 
 def test_no_more_is_read_than_is_promised(ingested: Connection) -> None:
-    """By an index, from the newest on: what the archive weighs does not matter."""
+    """Read by an index, newest first: the size of the archive does not matter."""
     ingested.run("analyze messages.message_archive")
     ingested.run("set enable_seqscan = off; set enable_sort = off")
     sql = postgresql().archive

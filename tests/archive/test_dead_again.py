@@ -1,4 +1,4 @@
-"""A retried message that dies once more: told by its message id and the queue that it was put back into."""
+"""A retried message that dies again is recognised by its message id and the queue that it was returned to."""
 
 from uuid import uuid4
 
@@ -30,7 +30,7 @@ def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connect
 
 
 def test_the_copy_of_another_subscriber_that_dies_is_not_this_one_again(ingested: Connection) -> None:
-    """All copies of a published event have one message id: by that alone, one that waits here was called dead."""
+    """All copies of a published event share a message id: by that alone, a waiting copy would be called dead."""
     dead = newest(ingested, exception=REFUSED)
     dead_messages.retry(ingested, [dead.id], "ana")
     send_error(ingested, {**h.parse(retried_row(ingested).headers), h.FAILED_Q: '"public"."Sales"'})
@@ -41,7 +41,7 @@ def test_the_copy_of_another_subscriber_that_dies_is_not_this_one_again(ingested
 
 
 def test_a_forged_failure_of_a_message_that_waits_is_not_this_one_again(ingested: Connection) -> None:
-    """Whoever knows its message id and queue sends one to the error queue: ours is told by the token of its retry."""
+    """Anybody who knows its id and queue can forge a failure; the token of our retry tells ours apart."""
     dead = newest(ingested, exception=REFUSED)
     dead_messages.retry(ingested, [dead.id], "ana", ours=lambda address: True)
     true = h.parse(retried_row(ingested).headers)
@@ -55,7 +55,7 @@ def test_a_forged_failure_of_a_message_that_waits_is_not_this_one_again(ingested
 
 
 def test_tables_of_a_version_before_take_nothing(ingested: Connection) -> None:
-    """Between the new program and engine_schema: what dies stays where it is."""
+    """Between the program's upgrade and engine_schema, dead messages stay where they are."""
     dead = newest(ingested, exception=REFUSED)
     set_back(ingested, 7)
     waiting = ingested.value(f"select count(*) from {BILLING}")

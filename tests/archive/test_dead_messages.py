@@ -1,4 +1,4 @@
-"""Retry, discard and restore: one transaction, guarded, nothing but the named set (C4, wire 8.3)."""
+"""Retry, discard and restore: one transaction, guarded, for the named messages only (C4, wire 8.3)."""
 
 import json
 import threading
@@ -118,7 +118,7 @@ def test_two_clicks_at_once_send_once(archived_database: str, ingested: Connecti
 
 
 def test_failed_forwards_to_missing_queues_say_so(ingested: Connection) -> None:
-    """Wire 3: FailedQ of a failed forward is the raw destination, and names a queue that does not exist."""
+    """Wire 3: FailedQ of a failed forward is the raw destination, which names a queue that does not exist."""
     forwards = store.page(ingested, ArchiveFilter(exception="QueueNotFoundException"), limit=100).messages
     assert len(forwards) == 27
     outcomes = dead_messages.retry(ingested, [m.id for m in forwards], "ana")
@@ -143,7 +143,7 @@ def test_once_its_queue_is_back_it_can_be_retried(ingested: Connection) -> None:
 
 @pytest.mark.parametrize("table", ["SubscriptionRouting", "NotAQueue", "Sales.Delayed", "Sales_OrderPolicy"])
 def test_only_queue_tables_are_written_to(recorded: Connection, table: str) -> None:
-    """The address came with a message: whoever can send one must not choose which table is written to."""
+    """The address came with a message: a sender must not choose which table is written to."""
     send_error(recorded, {h.FAILED_Q: f'"public"."{table}"', h.MESSAGE_ID: "x"})
     ingest(recorded, ERROR, 5000)
     dead = newest(recorded, message_id="x")
@@ -159,7 +159,7 @@ def test_target_refused_by_the_judge_is_not_written_to(ingested: Connection) -> 
 
 
 def test_a_null_body_is_not_put_back(recorded: Connection) -> None:
-    """Wire 2.6: it would stop the endpoint."""
+    """Wire 2.6: a null body would stop the endpoint."""
     send_error(recorded, {h.FAILED_Q: BILLING, h.MESSAGE_ID: "x"}, body=None)
     ingest(recorded, ERROR, 5000)
     [outcome] = dead_messages.retry(recorded, [newest(recorded, message_id="x").id], "ana")
@@ -167,7 +167,7 @@ def test_a_null_body_is_not_put_back(recorded: Connection) -> None:
 
 
 def test_headers_that_cannot_be_read_fail_their_own_message_only(ingested: Connection) -> None:
-    """No reader of ours lets such a row into the archive as one that can be retried; others may write there."""
+    """Our readers archive no such row as retryable; other programs may."""
     odd, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
     ingested.run("update messages.message_archive set headers = '[1]' where id = %(id)s", {"id": odd.id})
     outcomes = dead_messages.retry(ingested, [odd.id, billing.id], "ana")
@@ -185,7 +185,7 @@ def test_refusing_queue_fails_only_its_own_retries(ingested: Connection) -> None
 
 
 def test_message_dropped_by_a_trigger_stays_dead(ingested: Connection) -> None:
-    """A trigger against duplicates answers no error: marked as retried, the message would be nowhere any more."""
+    """A deduplicating trigger raises no error: marked as retried, the message would be lost."""
     first, second = store.page(ingested, ArchiveFilter(exception=REFUSED), limit=2).messages
     leaving_out(ingested, BILLING, "insert", str(first.message_id))
     before = ingested.value(f"select count(*) from {BILLING}")
@@ -207,7 +207,7 @@ def test_message_dropped_by_a_database_rule_stays_dead(ingested: Connection) -> 
 
 
 def test_a_queue_whose_trigger_speaks_of_another_server_fails_its_own_only(ingested: Connection) -> None:
-    """Its peer does not answer, by dblink: this database does."""
+    """Its trigger fails to reach a dblink peer; this database still answers."""
     ingested.run("""create function public.peer() returns trigger language plpgsql as $$
         begin raise 'could not establish connection' using errcode = '08001'; end $$""")
     ingested.run('create trigger peer before insert on "Sales" for each row execute function public.peer()')
@@ -271,7 +271,7 @@ def test_mark_and_row_are_one_transaction(ingested: Connection) -> None:
 def test_an_original_listener_still_hears_archive_ids(
     engine_database: str, engine: Connection, connect: Connect
 ) -> None:
-    """A2: success is silent, anything else is told by archive id; a rollback tells nothing."""
+    """A2: success is silent, other results notify the archive id, and a rollback notifies nothing."""
     listener = connect(engine_database)
     listener.listen("dead_message", "new_message")
     archive = "insert into messages.message_archive (created_at, message, result, handled_by)"
@@ -295,7 +295,7 @@ def send_error(connection: Connection, headers: dict[str, Any], body: bytes | No
 
 
 def test_a_body_of_50_mb_goes_in_and_out_unchanged(ingested: Connection) -> None:
-    """It never passes through this process: archived, cut for a page, and put back inside the database."""
+    """The body never passes through this process: it is archived, cut for a page and returned inside the database."""
     body = "decode(repeat('00ff', 25000000), 'hex')"
     headers = json.dumps({h.FAILED_Q: BILLING, h.MESSAGE_ID: "big"})
     sent = 'insert into "public"."error" (id, headers, body)'

@@ -1,4 +1,4 @@
-"""A retry that the database chose to end, so that another transaction can go on."""
+"""A retry that PostgreSQL chose as the victim of a deadlock."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ HOLD = "select id from messages.message_archive for update"
 
 
 def retry(engine: Connection, dead: int, waiting: threading.Thread, look: Connection) -> None:
-    """It has what the other waits for, and comes to what the other has."""
+    """Hold what the other session waits for, then request what it holds."""
     with engine.transaction():
         engine.run(HOLD)
         waiting.start()
@@ -28,11 +28,11 @@ def retry(engine: Connection, dead: int, waiting: threading.Thread, look: Connec
 def test_retry_raises_the_deadlock_and_keeps_the_message_dead(
     engine: Connection, engine_database: str, connect: Callable[[str], Connection]
 ) -> None:
-    """It may be tried again as a whole: the queue refused nothing."""
+    """The retry may be repeated as a whole: the queue refused nothing."""
     Endpoint("Sales", engine_database).create_queues()
     dead = store.archive_failed(engine, DeadMessage(queue='"public"."Sales"', target=SALES, headers="{}", body=b"{}"))
     other, look = connect(engine_database), connect(engine_database)
-    engine.run("set deadlock_timeout = '10ms'")  # who looks first is ended: it is the retry
+    engine.run("set deadlock_timeout = '10ms'")  # the first to check is the victim: the retry
     other.run("set deadlock_timeout = '1h'")
     with other.transaction():
         other.run('lock table "Sales"')

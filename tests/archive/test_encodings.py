@@ -1,4 +1,4 @@
-"""Databases that are not in UTF-8: what they have no letter for is archived too, and stops nothing behind it."""
+"""Databases that are not in UTF-8: messages with unsupported letters are archived, and block nothing behind them."""
 
 import json
 from collections.abc import Callable

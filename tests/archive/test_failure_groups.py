@@ -1,4 +1,4 @@
-"""Groups of an archive of many rows: read from one index, a page of one group by a few probes of it."""
+"""Groups of a large archive are read from one index; one page of a group takes a few probes of it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def filled(databases: Databases) -> Iterator[Connection]:
 
 
 def all_visible(connection: Connection) -> bool:
-    """Whether an index can be read without the table, as after an autovacuum."""
+    """Return whether an index-only scan needs no table reads, as after an autovacuum."""
     connection.run("vacuum analyze messages.message_archive")
     asked = "select relallvisible >= relpages from pg_class where oid = 'messages.message_archive'::regclass"
     return bool(connection.value(asked))
@@ -60,7 +60,7 @@ def test_counts_are_those_of_a_recount(filled: Connection) -> None:
 
 
 def test_of_more_than_a_cap_the_newest_are_counted_by_type(filled: Connection) -> None:
-    """No index has the type of a message: of ten million dead ones no page reads each."""
+    """No index covers a message's type: a page must not read ten million dead messages."""
     recount = filled.all(
         "select count(*) as dead, count(distinct fingerprint) as causes, min(died_at), max(died_at) from (select * from"
         " messages.message_archive where state = 'dead' order by died_at desc, seq desc limit 500) newest"
@@ -111,7 +111,7 @@ def test_groups_within_a_queue_scope_are_recounted_for_it(filled: Connection) ->
 
 
 def test_of_each_of_a_list_few_rows_are_read(filled: Connection) -> None:
-    """They lie anywhere in the archive: fifty failures with two hundred rows each were most of what the page cost."""
+    """They lie anywhere in the archive: reading 200 rows for each of 50 failures was most of the page's cost."""
     one, other = ONE["fingerprint"], f"{8:016x}"
     looked = Counter[str]()
     for place in failure_groups.places(filled, [one, other]):
@@ -122,7 +122,7 @@ def test_of_each_of_a_list_few_rows_are_read(filled: Connection) -> None:
 
 
 def test_statements_of_pages_are_prepared() -> None:
-    """A semicolon, also one in a comment, keeps a statement from it: a page planned each of them anew."""
+    """A semicolon, even in a comment, prevents preparing: each page would plan the statement anew."""
     sql = postgresql().failure_groups
     parts = {each.name: each for each in sql} | {"newest": sql.newest_of_group, "order": sql.today_first}
     parts |= {

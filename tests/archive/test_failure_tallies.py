@@ -1,4 +1,4 @@
-"""Counts of failures are kept beside the archive by whoever changes it, and are those of a recount at any moment."""
+"""Every change to the archive updates the failure tallies, which equal a recount at any moment."""
 
 from collections.abc import Callable
 from typing import Any
@@ -98,7 +98,7 @@ def archive_name(connection: Connection) -> str:
 )
 @pytest.mark.parametrize("is_folded", [True, False])
 def test_tallies_follow_changes_by_hand(filled: Connection, change: str, is_folded: bool) -> None:
-    """By a role that may write in the archive and nowhere else; the last, which is a superuser's, by the owner."""
+    """By a role with rights on the archive only; the last change needs a superuser and is made by the owner."""
     if is_folded:
         failure_tallies.fold(filled)
     if "replica" not in change:
@@ -118,7 +118,7 @@ def test_tallies_follow_changes_by_hand(filled: Connection, change: str, is_fold
 
 
 def test_late_commit_is_tallied_when_it_commits(filled: Connection, engine_database: str, connect: Connect) -> None:
-    """A transaction that is open while sums are added up, and while they are counted anew; one that is rolled back."""
+    """One transaction is open while sums are folded and recounted; another is rolled back."""
     late, undone = connect(engine_database), connect(engine_database)
     with late.transaction():
         late.run(DIED)
@@ -148,13 +148,13 @@ def test_recount_finds_changes_made_past_the_triggers(filled: Connection) -> Non
 
 
 def told(connection: Connection) -> list[tuple[Any, ...]]:
-    """All that pages show: the state too."""
+    """All figures that pages show, with the state."""
     found = failure_groups.some(connection, [f"{n:016x}" for n in range(20)])
     return sorted(((*compared(each), each.state()) for each in found), key=lambda each: str(each[0]))
 
 
 def compared(figures: FailureFigures) -> FailureFigures:
-    """Without what no state hangs on, which is not asked for then."""
+    """The figures without those that do not affect the state: they are not queried then."""
     figures = figures._replace(died_today=None, died_lately=None, counted_at=figures.last_at)
     return figures if figures.is_today else figures._replace(before_today=None, was_silent=False, dead_before=False)
 
@@ -167,7 +167,7 @@ def judged(standing: FailureStanding) -> tuple[Any, ...]:
 def test_sums_and_a_count_say_the_same(
     filled: Connection, monkeypatch: pytest.MonkeyPatch, seen: VisibleQueues | None
 ) -> None:
-    """In one moment, of each how many, since when, and in which state; to whoever sees some queues, of these."""
+    """Counts, times and states agree at one moment; a user who sees some queues gets those of them."""
 
     def all_of_it() -> list[Any]:
         asked = [None, *(ArchiveFilter(state="", queue=each) for each in ("q1", '"messages"."message"', "none"))]
@@ -206,7 +206,7 @@ from messages.message_archive where state = 'dead' and {seen} group by 1 order b
 
 @pytest.mark.parametrize("seen", [None, SOME], ids=["all", "some"])
 def test_by_queue_all_that_lies_dead_is_counted(filled: Connection, seen: VisibleQueues | None) -> None:
-    """Also what has no failure yet, and what has no error; a search, or too many with no failure, is counted so far."""
+    """Messages without failure or error count too; a search, or too many without failure, is counted to a limit."""
     filled.run("update messages.message_archive set exception_type = 'E' || id % 4 where id % 3 > 0")
     failure_tallies.fold(filled)
     filled.run("update messages.message_archive set fingerprint = null where id % 11 = 0")
@@ -224,7 +224,7 @@ def test_by_queue_all_that_lies_dead_is_counted(filled: Connection, seen: Visibl
 
 
 def test_no_page_counts_the_archive(filled: Connection) -> None:
-    """What it costs hangs on the number of failures: twenty here, with any number of messages."""
+    """The cost depends on the number of failures, twenty here, not on the number of messages."""
     filled.run(DIED.replace("400", "40000").replace("7 minutes", "2 days"))
     failure_tallies.fold(filled)
     filled.run("vacuum analyze messages.message_archive, messages.failure_tally, messages.failure_change")
@@ -241,8 +241,7 @@ def test_no_page_counts_the_archive(filled: Connection) -> None:
 
 
 def test_recent_deaths_are_counted_only_where_the_state_needs_them(filled: Connection) -> None:
-    """Not of what is new: of an incident with a hundred thousand deaths no page counts them for each failure. Nor
-    more of a day than decide."""
+    """New failures need no count, others only as many of a day's deaths as decide. An incident may have 100,000."""
     filled.run("truncate messages.message_archive")
     filled.run(DIED.replace("400", "20000").replace("n * n % 100000", "0"))
     assert {each.died_lately for each in failure_groups.groups(filled) if each.state() == "new"} == {None}
@@ -250,7 +249,7 @@ def test_recent_deaths_are_counted_only_where_the_state_needs_them(filled: Conne
     filled.run("vacuum analyze messages.failure_tally, messages.failure_change")
     filled.run("analyze messages.message_archive")
     plan = executed(filled, postgresql().failure_groups.tallied_groups(**LIST), JUDGED)
-    assert plan.blocks < 2_500  # of 20,000 messages, each of which an unvacuumed index has looked at in the table
+    assert plan.blocks < 2_500  # of 20,000 messages; an unvacuumed index makes it check each in the table
 
 
 def test_tables_of_a_version_before_are_counted(filled: Connection) -> None:
@@ -261,7 +260,7 @@ def test_tables_of_a_version_before_are_counted(filled: Connection) -> None:
 
 
 def test_role_without_grants_on_tallies_counts_the_archive(filled: Connection) -> None:
-    """Grants that were given before do not name them."""
+    """Grants made before the tallies existed do not name them."""
     before = told(filled)
     filled.run(
         "create role reader_of_archive; grant usage on schema messages to reader_of_archive; "

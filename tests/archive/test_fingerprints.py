@@ -1,4 +1,4 @@
-"""Every dead message gets its fingerprint: when it is archived, or later where others archived it."""
+"""Every dead message gets a fingerprint: when archived, or later if another program archived it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +43,7 @@ def test_the_ingester_tells_it_as_the_catch_up_does(recorded: Connection) -> Non
 
 
 def test_foreign_archive_rows_get_their_fingerprint_by_catch_up(engine: Connection) -> None:
-    """By its result and details, since they name no error. What succeeded has none."""
+    """From result and details, since these rows name no error. Successes have none."""
     for number in range(3):
         engine.run(FOREIGN, {"result": "failed", "details": f"no order {number}"})
     engine.run(FOREIGN, {"result": "lock_expired", "details": None})
@@ -81,7 +81,7 @@ def test_a_message_whose_failure_cannot_be_told_is_archived(
 
 
 def spoil(engine: Connection) -> None:
-    """A label of its type is gone, as after a damaged catalog: the server refuses to show that value."""
+    """Remove a label of the enum, as a damaged catalog might: the server refuses to show that value."""
     engine.run("set allow_system_table_mods = on")
     engine.run("delete from pg_catalog.pg_enum where enumlabel = 'rejected'")
 

@@ -1,4 +1,4 @@
-"""Ingestion of error queues: everything as it was received, nothing lost, nothing wedged (C4, wire 2.4, 8.2)."""
+"""Ingestion of error queues: every message as received, none lost, none that blocks others (C4, wire 2.4, 8.2)."""
 
 import json
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_a_control_message_is_control(engine: Connection) -> None:
 def test_an_address_without_a_schema_is_in_that_of_its_error_queue(
     engine: Connection, failed_q: str, target: tuple[str, str]
 ) -> None:
-    """A forward that fails names its destination as its sender wrote it, and that may be without its schema."""
+    """The sender writes the destination of a failed forward, maybe without its schema."""
     engine.run("create schema nsb")
     error = Address("nsb", "error")
     put(engine, json.dumps({h.MESSAGE_ID: "m", h.FAILED_Q: failed_q}), table=error)
@@ -118,7 +118,7 @@ def test_a_table_without_key_or_index_is_ingested(recorded: Connection) -> None:
 
 
 def test_of_a_partitioned_table_each_row_is_archived_once_as_itself(engine: Connection) -> None:
-    """Rows of two partitions have the same place: one taken for the other would be retried into a queue not its own."""
+    """Rows of two partitions can share a ctid: a mix-up would retry a message into the wrong queue."""
     engine.run("create sequence s")
     engine.run(
         "create table parted (id uuid default gen_random_uuid(), expires timestamp, headers text not null, body bytea,"
@@ -164,7 +164,7 @@ def test_rolled_back_ingestion_moves_nothing(recorded: Connection) -> None:
 
 @pytest.mark.parametrize(("text", "of"), [("", "0 of 3"), ("m-1", "2 of 3")])
 def test_rows_kept_by_a_trigger_are_not_counted_as_moved(engine: Connection, text: str, of: str) -> None:
-    """Told as moved, and asked again at once: for ever, by who empties the queue."""
+    """Counted as moved, they would be read again at once, for ever, when the queue is emptied."""
     for number in range(3):
         put(engine, json.dumps({h.MESSAGE_ID: f"m-{number}"}))
     leaving_out(engine, "error", "delete", text)

@@ -1,4 +1,4 @@
-"""Error queues whose failure texts are large: they drain, batch by batch, and nothing that was received is changed."""
+"""Error queues with large failure texts drain in batches, and no message is changed."""
 
 import json
 import tracemalloc
@@ -34,7 +34,7 @@ def put(connection: Connection, count: int, size: int, name: str = h.EXCEPTION_S
 
 
 def drained(connection: Connection) -> list[int]:
-    """How many messages each batch moved."""
+    """The number of messages that each batch moved."""
     moved = []
     while (batch := ingest(connection, ERROR)).full:
         moved.append(batch.moved)
@@ -42,7 +42,7 @@ def drained(connection: Connection) -> list[int]:
 
 
 def test_two_hundred_traces_of_a_megabyte_drain_unchanged(error_queue: Connection) -> None:
-    """As one document they are more than jsonb can hold, and nothing would leave the queue any more."""
+    """As one document they exceed jsonb's limit, and nothing would leave the queue any more."""
     put(error_queue, 200, 1_400_000)
     before = error_queue.all(WHOLE.format("public.error"))
     tracemalloc.start()
@@ -63,7 +63,7 @@ def test_a_batch_ends_where_its_headers_are_large_enough(error_queue: Connection
 
 @pytest.mark.parametrize("name", [h.EXCEPTION_MESSAGE, h.EXCEPTION_STACK_TRACE, h.FAILED_Q, h.EXCEPTION_TYPE])
 def test_columns_hold_what_somebody_reads(error_queue: Connection, name: str) -> None:
-    """The headers hold all of it."""
+    """The headers keep all of it."""
     put(error_queue, 1, 3_000_000, name)
     assert ingest(error_queue, ERROR).moved == 1
     kept = "select octet_length(to_jsonb(a) - 'headers' #>> '{}') from messages.message_archive a"
@@ -72,7 +72,7 @@ def test_columns_hold_what_somebody_reads(error_queue: Connection, name: str) ->
 
 
 def test_a_trace_keeps_both_of_its_ends(engine: Connection) -> None:
-    """.NET's begin with the latest call, Python's end with it; our own failures are told by nothing else."""
+    """.NET's traces begin with the latest call, Python's end with it; our own failures have no other description."""
     trace = f"the first{'x' * MOST_TRACE}the last"
     said = json.dumps({h.MESSAGE_ID: "m", h.EXCEPTION_STACK_TRACE: trace, h.EXCEPTION_MESSAGE: trace})
     engine.run(postgresql().queue.create(table=ERROR))

@@ -1,4 +1,4 @@
-"""A message that waits is moved into the archive: that row alone, and only while nobody has it in hand."""
+"""Moving a waiting message into the archive takes that row alone, and only while it is not in flight."""
 
 from collections.abc import Callable
 from uuid import uuid4
@@ -60,7 +60,7 @@ def test_missing_message_is_reported_as_gone(engine: Connection, sales: Endpoint
 
 
 def test_lost_answer_is_settled_by_ones_own_move_only(engine: Connection, sales: Endpoint) -> None:
-    """Two press at once: the other's would be audited as moved by both."""
+    """If two people act at once, the other's move must not be audited as done by both."""
     sales.send("Sales", {}, type="Shop.Do")
     row = engine.one('select id, seq from "Sales"')
     assert row is not None

@@ -1,4 +1,4 @@
-"""Versions 8 and 13 of the engine's tables rename columns: rows, rights and what is computed of them stay."""
+"""Versions 8 and 13 of the engine's tables rename columns: rows, rights and computed values stay."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_grants_on_renamed_columns_and_the_view_survive(engine: Connection) -> N
 
 @pytest.mark.parametrize("version", [5, 7])
 def test_a_message_that_was_retried_before_is_noted_after(engine: Connection, version: int) -> None:
-    """The function that notes it speaks of the column."""
+    """The function that records it names the column."""
     set_back(engine, version)
     engine.run(_DEAD)
     engine.run("insert into messages.message (message, retried_from) values ('2', 2)")

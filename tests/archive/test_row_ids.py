@@ -1,4 +1,4 @@
-"""Ids of many rows at once: as the library makes one, and as the database writes them."""
+"""Many row ids at once, as the library makes them and as the database formats them."""
 
 from uuid import RFC_4122, UUID
 

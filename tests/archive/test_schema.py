@@ -1,4 +1,4 @@
-"""The engine's tables: made once, whole, beside the original's, never over somebody else's (L2, A1, A2)."""
+"""The engine's tables: installed once, complete, beside the original's, never over foreign tables (L2, A1, A2)."""
 
 import threading
 from collections.abc import Callable
@@ -121,7 +121,7 @@ def test_the_original_is_adopted_only_when_asked(connection: Connection) -> None
 
 
 def test_adopted_rows_keep_their_numbers_and_new_ones_are_past_all(connection: Connection) -> None:
-    """History may have read them by these. The last of them is gone, and its number with it."""
+    """History may have read them by these numbers. The newest row was deleted, so its number is unused."""
     connection.run(ORIGINAL)
     connection.run("update messages.message_archive set id = 7 - id")
     connection.run("select setval('messages.message_archive_id_seq', 9)")
@@ -140,7 +140,7 @@ def test_adopted_rows_keep_their_numbers_and_new_ones_are_past_all(connection: C
 
 
 def test_an_original_client_goes_on_writing_what_it_wrote(engine: Connection) -> None:
-    """A4: the original's two inserts name none of our columns."""
+    """A4: the original client's two inserts name none of our columns."""
     engine.run("""insert into messages.message (message) values ('["x"]')""")
     engine.run(
         "insert into messages.message_archive (created_at, message, result, handled_by, details)"
@@ -215,7 +215,7 @@ def test_functions_have_their_own_search_path_after_any_upgrade(engine: Connecti
 def test_an_upgrade_keeps_the_rows_and_ends_where_an_installation_does(
     engine: Connection, database: str, connect: Connect, before: int
 ) -> None:
-    """Messages that wait, those that somebody has locked, and dead ones."""
+    """With waiting, locked and dead messages."""
     set_back(engine, before)
     engine.run("""insert into messages.message (message) values ('["waits"]')""")
     engine.run(
@@ -265,7 +265,7 @@ def told_of_a_death(engine: Connection, message_id: str | None) -> str:
 
 
 def test_the_notify_of_a_death_carries_the_id_that_was_chosen(engine: Connection) -> None:
-    """The archive's at first; the choice outlives a run without one, and an upgrade."""
+    """The archive id by default; the choice survives a run without the option, and an upgrade."""
     newest = "select max(id)::text from messages.message_archive"
     engine.listen("dead_message")
     assert told_of_a_death(engine, "m-1") == engine.value(newest)

@@ -1,4 +1,4 @@
-"""Each term of a search finds what it says and nothing else, whatever others wrote into messages."""
+"""Each search term matches what it says and nothing else, whatever messages contain."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ def bodies(engine: Connection) -> Connection:
 
 
 def found(connection: Connection, *nodes: Node) -> list[str]:
-    """Message ids; of a lease message none."""
+    """Return message ids; ``""`` for a lease message."""
     asked = ArchiveFilter(state="", also=nodes)
     rows = store.page(connection, asked, limit=100).messages
     assert store.count(connection, asked, 1_000).number == len(rows)
@@ -50,7 +50,7 @@ def found(connection: Connection, *nodes: Node) -> list[str]:
 
 
 def is_old(connection: Connection, *nodes: Node) -> bool:
-    """Of a server before 16 that it refuses what it could not try without failing."""
+    """Return whether the server is older than 16, after checking that it refuses what it could not try safely."""
     if connection.raw.info.server_version >= 160_000:
         return False
     with pytest.raises(ServerTooOld, match="PostgreSQL 16"):
@@ -166,7 +166,7 @@ def test_a_word_is_found_wherever_it_stands(engine: Connection) -> None:
         {"message_type": "Pelikan+Sent"},
         {"headers": '{"Tenant":"pelikan"}'},
         {"body": b"<x>pelikan</x>"},
-        {"body": b"<x>PELIKAN</x>"},  # capitals count in bodies
+        {"body": b"<x>PELIKAN</x>"},  # bodies are case-sensitive
         {"stack_trace": "at pelikan"},
     ]
     for number, each in enumerate(where):
@@ -193,7 +193,7 @@ def test_an_operation_by_what_became_of_its_messages(engine: Connection) -> None
 
 @pytest.mark.parametrize("name", ArchiveFilter.__dataclass_fields__)
 def test_no_field_of_a_filter_asks_for_everything(name: str) -> None:
-    """Whatever is given narrows, also a number that is none."""
+    """Every given value narrows the search, even an invalid number."""
     several = {"words", "headers", "bodies"}
     given: dict[str, object] = {each: ("x",) if each in several else "x" for each in ArchiveFilter.__dataclass_fields__}
     given.update(operation=0, last_operation=0, also=(Term("", "x"),), ids=(), window=())

@@ -1,4 +1,4 @@
-"""What a search costs: each field by an index, however many messages there are."""
+"""The cost of a search: each field uses an index, however many messages there are."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ select now(), '{}', case when i %% 10 = 0 then 'failed' else 'success' end::publ
     case when i %% 10 = 0 then lpad(to_hex(i %% 200), 16, '0') end
 from generate_series(1, %(rows)s) i
 """
-# Plans are made by the rows that the catalog tells for each block, and by the blocks that there are.
+# The planner estimates from rows per block in the catalog and the actual number of blocks.
 AS_OF_A_MILLION = """
 update pg_class set reltuples = reltuples * %(million)s / %(rows)s
 where oid = 'messages.message_archive'::regclass

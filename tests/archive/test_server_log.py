@@ -1,4 +1,4 @@
-"""L2: the WARNING of a dead message, in a server's log and at the client, as docs/reference/log-lines.md promises."""
+"""L2: the WARNING of a dead message, in the server log and at the client, as docs/reference/log-lines.md promises."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ DOCUMENTED = Path(__file__).parents[2] / "docs/reference/log-lines.md"
 
 @pytest.fixture(scope="module")
 def pattern() -> re.Pattern[str]:
-    """The regular expression as the docs give it, nowhere else written."""
+    """The regular expression, taken from the docs, its only source."""
     found = re.search(r"```regex\n(.+)\n```", DOCUMENTED.read_text())
     assert found
     return re.compile(found[1])
@@ -29,7 +29,7 @@ def log_lines(server: PostgreSQL, mark: str) -> list[str]:
 
 
 def notices(connection: Connection) -> list[tuple[Any, ...]]:
-    """What the server tells this session from now on: severity, SQLSTATE, text."""
+    """Collect the notices that the server sends to this session: severity, SQLSTATE, text."""
     heard: list[tuple[Any, ...]] = []
     keep = lambda notice: heard.append((notice.severity_nonlocalized, notice.sqlstate, notice.message_primary))  # noqa: E731
     connection.raw.add_notice_handler(keep)

@@ -1,4 +1,4 @@
-"""Burying, finding and counting (C4)."""
+"""Archiving, finding and counting dead messages (C4)."""
 
 from contextlib import suppress
 from datetime import UTC, datetime

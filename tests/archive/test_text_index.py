@@ -1,4 +1,4 @@
-"""The index of texts: what it finds is what reading row by row finds, whatever messages hold; and how it is made."""
+"""The text index finds what reading row by row finds, whatever messages contain; and how it is built."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -100,7 +100,7 @@ def fill(connection: Connection) -> None:
 
 @pytest.fixture(scope="module", params=["libc", "another provider"])
 def indexed(request: pytest.FixtureRequest, databases: Databases, server: PostgreSQL) -> Iterator[Connection]:
-    """Of the collation: which letters are one, capitals or not, is asked of it, and by the index of the C library."""
+    """Once per collation provider: it decides case folding, and the index folds as the C library does."""
     with ExitStack() as stack:
         dsn = stack.enter_context(databases.clone("engine"))
         if request.param != "libc":
@@ -110,7 +110,7 @@ def indexed(request: pytest.FixtureRequest, databases: Databases, server: Postgr
             schema.install(connection)
         fill(connection)
         text_index.build(connection)
-        connection.run("set enable_seqscan = off")  # of so few messages the planner would read all
+        connection.run("set enable_seqscan = off")  # for so few messages the planner would read the table
         yield connection
 
 
@@ -158,7 +158,7 @@ def test_a_window_of_the_index_finds_the_same_again(indexed: Connection, lane: s
     within = ArchiveFilter(state="dead", also=(Term("", "4711"),), window=(Lane(lane),))
     assert sorted(store.ids(indexed, within)) == by_rows(indexed, asked) != []
     beside = ArchiveFilter(state="dead", also=(Term("body", "%"),), window=(Lane(lane),))
-    assert store.ids(indexed, beside) == ()  # nobody was told that the index says anything of it
+    assert store.ids(indexed, beside) == ()  # no caller was told that the index helps here
 
 
 def test_letters_that_only_some_locales_fold_are_left_to_the_comparison() -> None:
@@ -186,7 +186,7 @@ def test_other_terms_hold_as_before(indexed: Connection, more: dict[str, Any]) -
 
 @pytest.mark.parametrize("within", [(), ("other",), ("q",)])
 def test_search_within_a_queue_scope_uses_windows_not_the_index(indexed: Connection, within: tuple[str, ...]) -> None:
-    """The index would read texts of all: by how long that takes it tells what others hold."""
+    """The index reads texts of all queues: its time would reveal what other queues hold."""
     asked = ArchiveFilter(state="", bodies=("4711",), within=within)
     looked = text_search.look_through(indexed, asked)
     assert not looked.is_by_index
@@ -279,7 +279,7 @@ def test_invalid_index_of_a_cut_build_is_unused_and_rebuilt(engine: Connection) 
 def test_a_build_that_is_cut_leaves_one_that_the_next_replaces(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
-    """Another session's transaction keeps it waiting until its own time is over."""
+    """Another session's transaction blocks the build until its timeout."""
     store.archive_failed(engine, DeadMessage(queue="q", body=b"wanted"))
     builder = connect(engine_database)
     builder.run("set statement_timeout = '500ms'")
@@ -393,7 +393,7 @@ def test_extension_is_refused_in_a_schema_where_others_may_create(engine: Connec
 
 
 def test_extension_in_another_schema_is_used_without_its_names(engine: Connection) -> None:
-    """Strangers put a function of each of its names beside it: none of them runs."""
+    """Another user adds a function of each name next to the extension's: none of them runs."""
     engine.run("create schema theirs; grant create on schema theirs to public; create extension pg_trgm schema theirs")
     engine.run(
         """create function theirs.similarity(text, anyelement) returns real language plpgsql

@@ -1,4 +1,4 @@
-"""What a search of texts costs where they are indexed: by the index, however many messages there are."""
+"""The cost of an indexed text search, however many messages there are."""
 
 from collections.abc import Iterator
 
@@ -59,7 +59,7 @@ def plan_of(connection: Connection, *nodes: Node) -> Plan:
         ([Term("header", "9f61408e", "starts", ("NServiceBus.ConversationId",))], 400),
         ([AnyOf((Term("body", "08a1d6b4c2"), Term("body", "9f61408e3a")))], 800),
         ([Term("body", "08a1d6b4c2"), Excluded(Term("headers", "Sales")), Term("state", "dead", "is")], 400),
-        ([Term("body", "qqq")], 400),  # three letters, the least
+        ([Term("body", "qqq")], 400),  # three letters, the minimum
     ],
 )
 def test_texts_are_found_by_their_index(filled: Connection, nodes: list[Node], most_blocks: int) -> None:
@@ -79,7 +79,7 @@ def test_found_messages_are_read_again_by_the_text_index(filled: Connection) -> 
 
 
 def test_a_plan_that_is_kept_for_whatever_is_looked_for_reads_no_table(filled: Connection) -> None:
-    """A session that prepares has one after some searches: it does not know the text."""
+    """After some searches a session with prepared statements uses a generic plan, which does not know the text."""
     info = filled.raw.info
     with postgresql().connect(make_conninfo(info.dsn, password=info.password)) as session:
         session.run("set plan_cache_mode = force_generic_plan")

@@ -1,4 +1,4 @@
-"""Texts are looked for in so many messages, dead ones first, and what was covered is known to the row."""
+"""A text search reads a limited number of messages, dead ones first, and reports exactly which rows it covered."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DEAD = ArchiveFilter(state="dead")
 FOUND = ArchiveFilter(state="", bodies=("wanted",))
-ROWS = 40  # every fourth is dead; every second has what is looked for
+ROWS = 40  # every fourth is dead; every second matches
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def filled(engine: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
             result="failed" if number % 4 == 0 else "success",
             message_id=str(number),
             body=b"wanted" if number % 2 == 0 else b"other",
-            died_at=NOW - timedelta(minutes=number // 3),  # three died at one instant
+            died_at=NOW - timedelta(minutes=number // 3),  # three died at the same time
         )
         store.archive_failed(engine, message)
     return engine
@@ -140,14 +140,14 @@ def test_search_that_could_read_nothing_times_out(
 def test_rows_read_before_a_statement_timeout_count(
     filled: Connection, engine_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody locks the table between two pieces."""
+    """Another session locks the table between two pieces."""
     look, blocker = connect(engine_database), connect(engine_database)
     look.run("set statement_timeout = '300ms'")
     pieces: list[int] = []
 
     def lock_before_the_second(first: int, second: int) -> int:
         pieces.append(first)
-        if len(pieces) == 3:  # asked twice for each: its size, and the next one's
+        if len(pieces) == 3:  # called twice per piece: for its size and for the next one's
             blocker.run("begin; lock table messages.message_archive in access exclusive mode")
         return min(first, second)
 
@@ -159,7 +159,7 @@ def test_rows_read_before_a_statement_timeout_count(
 
 
 class Impatient:
-    """A session in which reading by key takes too long, as where an index finds few rows in a long archive."""
+    """A session in which reading by key times out, as where an index finds few rows in a long archive."""
 
     def __init__(self, connection: Connection, reads: int):
         self._connection, self._left = connection, reads
@@ -190,7 +190,7 @@ def test_a_walk_goes_on_row_by_row_where_a_read_by_key_takes_too_long(
 
 
 class LateOnce:
-    """A session in which what was found is put in order too late, once."""
+    """A session in which sorting the matches times out, once."""
 
     def __init__(self, connection: Connection):
         self._connection, self._was = connection, False
