@@ -1,4 +1,4 @@
-"""Plain SQL, DuckDB and Spark are compared over the same messages, whatever other parts have read before."""
+"""Plain SQL, DuckDB and Spark are compared over the same messages, whatever earlier parts have read."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +15,7 @@ from pgqueue_admin.models import DataFile
 
 
 class Filing:
-    """A driver that names a file of each batch, and writes none."""
+    """A driver that names a file for each batch and writes none."""
 
     def __init__(self, connection: Any):
         self._connection = connection
@@ -40,7 +40,7 @@ def test_files_hold_as_many_messages_as_are_divided_by_their_time(
     with ExitStack() as stack:
         archive = Archive(console_database, stack)
         archive.driver = Filing(archive.connection)  # type: ignore[assignment]
-        for rows in (20, 10):  # as the part before it leaves them
+        for rows in (20, 10):  # as the previous part leaves them
             archive.fill(rows)
             archive.driver.run_once()
         history_beside.beside(archive, 20, 1)

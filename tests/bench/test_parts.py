@@ -1,4 +1,4 @@
-"""Which parts of a bench run, in which order, and what one that fails costs the others."""
+"""Which parts of a benchmark run, in which order, and what happens to the others if one fails."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_failing_part_is_reported_and_others_run(
 
 
 def test_each_row_says_when_and_with_what_it_was_measured(results: Path) -> None:
-    """Rows of several runs lie beside each other; those of before it was said stay as they are."""
+    """Rows of several runs are kept side by side; older rows without these fields stay unchanged."""
     old = {"name": "old", "value": 1, "unit": "ms", "floor": None, "ratio": None, "target": 2, "part": "first"}
     results.write_text(json.dumps([old]))
     table.publish("room", measured_in(3, 500, part("new", [])()), "second")

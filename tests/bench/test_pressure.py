@@ -1,4 +1,4 @@
-"""The bench of readers under pressure runs each phase for both kinds of queue, and loses no message of either."""
+"""The pressure benchmark runs each phase for both kinds of queue and loses no message of either."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The dump for real endpoints restores into an empty database, and holds what its manifest says."""
+"""The dump for real endpoints restores into an empty database and matches its manifest."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ def test_manifest_explains_every_row_of_the_dump(made: tuple[Path, Path]) -> Non
 def test_unreadable_rows_are_kept_unchanged(
     made: tuple[Path, Path], restored: str, connect: Callable[..., Connection]
 ) -> None:
-    """Header texts null and {}, and a due NULL body: raw in a queue of their own, and in the error queue."""
+    """Header texts null and {}, and a due NULL body: unchanged in a queue of their own, and in the error queue."""
     connection = connect(restored)
     manifest = json.loads(made[1].read_text(encoding="utf-8"))
     where = {(case["name"], case["table"]): case["headers_like"] for case in manifest["cases"]}
@@ -98,7 +98,7 @@ def test_unreadable_rows_are_kept_unchanged(
 
 
 def test_a_traceparent_is_passed_on(restored: str) -> None:
-    """By who sends it, by a handler that sends, into the audit and the error queue."""
+    """From the sender, through a handler that sends, into the audit and error queues."""
 
     def traced(table: str) -> h.Headers:
         (headers,) = [h.parse(row.headers) for row in rows(restored, table) if '"Wire.Case":"traced"' in row.headers]
@@ -110,7 +110,7 @@ def test_a_traceparent_is_passed_on(restored: str) -> None:
 
 
 def test_every_row_can_be_received(restored: str, connect: Callable[..., Connection]) -> None:
-    """By the engine itself: headers are read, times parse, and what was to expire has expired."""
+    """Received by the engine: headers parse, times parse, and expired messages have expired."""
     connection = connect(restored)
     queue, received = TableQueue(postgresql(), Address("public", "Sales")), []
     with connection.transaction():
