@@ -1,4 +1,4 @@
-"""The demo shop: what it installs, what its customers do, and that its failures can be repaired."""
+"""The demo shop: its installation, its customers' actions, and failures that can be repaired."""
 
 import random
 from collections import Counter
@@ -18,7 +18,7 @@ from tests.waiting import until
 
 
 class Sent:
-    """Takes what the publisher sends."""
+    """Collects what the publisher sends."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, Any, dict[str, Any]]] = []
@@ -78,7 +78,7 @@ def test_every_endpoint_has_handlers_and_the_web_site_its_customers() -> None:
 def test_copies_whose_time_is_over_are_cleared_away(
     console_database: str, connect: Callable[[str], Connection]
 ) -> None:
-    """Else the audit queue of a demo that was forgotten for a month fills the disk."""
+    """Otherwise the audit queue of a demo left running for a month would fill the disk."""
     install.install()
     web = transport.Endpoint(contracts.WEB, console_database, schema=contracts.SCHEMA)
     for ttbr in (timedelta(milliseconds=1), contracts.COPIES_LIVE, None):

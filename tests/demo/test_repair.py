@@ -1,4 +1,4 @@
-"""The demo's failures on real processes: they die, lie in the archive, and succeed once a person retries them (C4)."""
+"""The demo's failures on real processes: messages die, are archived, and succeed when a person retries them (C4)."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

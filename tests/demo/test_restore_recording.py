@@ -1,4 +1,4 @@
-"""The recorded shop is restored as it was, or with its times moved to another now."""
+"""The recorded shop is restored as recorded, or with its times shifted to another now."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -36,7 +36,7 @@ def shifted(connection: Connection) -> Connection:
 def test_every_row_is_there(which: str, request: pytest.FixtureRequest) -> None:
     connection: Connection = request.getfixturevalue(which)
     assert {table: connection.value(f"select count(*) from {table}") for table in TABLES} == TABLES
-    assert connection.value("select count(*) from error where bodystring is null") == 0  # filled by the server
+    assert connection.value("select count(*) from error where bodystring is null") == 0  # the server fills it
 
 
 def test_columns_are_shifted(as_recorded: Connection, shifted: Connection) -> None:
