@@ -1,4 +1,4 @@
-"""What the page of evidence concludes is in bench/results; the figures themselves are generated from there."""
+"""The conclusions of the evidence page match bench/results; its figures are generated from there."""
 
 import json
 import re
@@ -15,7 +15,7 @@ def results(name: str) -> Any:
 
 
 def test_missed_targets_of_rates_are_named() -> None:
-    """Of whatever was measured. A rate is wanted as a share of another."""
+    """Across all results. A rate's target is a ratio to another rate."""
     found = [results(path.stem) for path in (ROOT / "bench/results").glob("*.json")]
     rows = [row for each in found if isinstance(each, list) for row in each if row.get("unit") == "/s"]
     assert len(rows) > 10
@@ -31,7 +31,7 @@ def test_only_mode_none_loses_messages_under_kills() -> None:
 
 
 def test_history_kills_lose_and_double_nothing() -> None:
-    """Of something: drivers were killed at each point, and figures were compared."""
+    """Not vacuously: drivers were killed at each point, and figures were compared."""
     run = results("history_chaos")
     assert run["killed at a point"] == run["points"] > 0
     assert all(run[name] for name in COMPARED)

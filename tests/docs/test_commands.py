@@ -1,4 +1,4 @@
-"""Every argument of our commands is explained in its own help, and every make target in CONTRIBUTING."""
+"""Every argument of our commands has a help text, and CONTRIBUTING explains every make target."""
 
 import re
 from pathlib import Path

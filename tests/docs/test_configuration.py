@@ -1,4 +1,4 @@
-"""Every environment variable that is read is documented, and none that is not."""
+"""The documented environment variables are exactly those that the code reads."""
 
 import re
 from pathlib import Path
@@ -16,11 +16,11 @@ _CALLS = (
 _READ = re.compile(rf'\b(?:{_CALLS}|environ\[)"([A-Z][A-Z_]+)"')
 _NOT_OURS = {
     "PYTHONPATH",
-    "DJANGO_SETTINGS_MODULE",  # Python's and Django's own, handed on to processes that are started
+    "DJANGO_SETTINGS_MODULE",  # Python's and Django's own, passed on to child processes
     "PGSSLMODE",
-    "PGSSLROOTCERT",  # libpq's own: what it takes where a URL says nothing
-    "XDG_STATE_HOME",  # the desktop's own: where a person's programs keep their state
-    "SPARK_USER",  # Spark's own: set for an account that has no name
+    "PGSSLROOTCERT",  # libpq's own: defaults where a URL sets nothing
+    "XDG_STATE_HOME",  # the desktop's own: where programs keep a user's state
+    "SPARK_USER",  # Spark's own: set for an account without a name
 }
 _ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Every setting, mode and call of the engine is documented, and what the page names exists."""
+"""Every setting, mode and call of the engine is documented, and every documented name exists."""
 
 import re
 from dataclasses import fields
@@ -49,7 +49,7 @@ def test_objects_named_by_module_exist(name: str) -> None:
 
 
 def test_a_row_has_the_engine_s_defaults_save_its_concurrency() -> None:
-    """docs/reference/managed-endpoints.md sends its reader to the engine's for them."""
+    """docs/reference/managed-endpoints.md refers its reader to the engine for them."""
     row, engine, workers = (
         Row(),
         EndpointSettings(),

@@ -1,4 +1,4 @@
-"""Codes that the tree cites have a row in the glossary: their documents are not in the repository."""
+"""Every code cited in the tree has a glossary row, because the cited documents are not in the repository."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The page of History's files names every column that its files have, and no other."""
+"""The page on history's files names exactly the columns of those files."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_every_column_of_event_files_has_its_place() -> None:
 
 
 def named(section: str) -> set[str]:
-    """What its list is of."""
+    """The columns that its list names."""
     text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^- (`[^:]*):", text, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}

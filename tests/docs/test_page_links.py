@@ -1,4 +1,4 @@
-"""No link between pages is dead, nor one to a heading; and what code, scripts and units name of docs exists."""
+"""Links between pages and to headings work, and docs named by code, scripts and units exist."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Of its headings, as GitHub makes them."""
+    """The anchors of its headings, as GitHub generates them."""
     titles = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
@@ -56,7 +56,7 @@ def test_pages_that_other_files_name_exist() -> None:
 
 
 def test_every_page_is_listed() -> None:
-    """docs/README.md leads to all, by way of the lists of decisions and evidence."""
+    """docs/README.md reaches every page, partly through the lists of decisions and evidence."""
     lists = [ROOT / "docs" / name for name in ("README.md", "decisions/README.md", "evidence/README.md")]
     listed = {
         (page.parent / target.partition("#")[0]).resolve()

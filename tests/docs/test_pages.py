@@ -1,4 +1,4 @@
-"""What holds for every page: nothing is said twice, and each picture is shown somewhere."""
+"""Rules for all pages: no line is repeated, and each picture is shown somewhere."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ WRITTEN = [page for page in PAGES if not page.read_text(encoding="utf-8").starts
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_line_stands_twice_in_a_page(page: Path) -> None:
-    """Whole lines: pasted next to each other, two paragraphs are one. Programs may repeat themselves."""
+    """Compares lines of prose of more than seven words. Programs may repeat themselves."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     lines = Counter(line.strip() for line in prose.splitlines() if len(re.findall(r"\w+", line)) > 7)
     assert [line for line, times in lines.items() if times > 1] == []

@@ -1,4 +1,4 @@
-"""The quickstart's programs run as they stand, and print what the page says."""
+"""The quickstart's programs run unchanged and print what the page says."""
 
 import re
 import signal
@@ -21,7 +21,7 @@ BROUGHT_BY = {"psycopg": ["psycopg-binary", "typing_extensions"]}
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page has its reader install, and nothing else that this Python has."""
+    """What the page tells its reader to install, and none of this Python's other packages."""
     folder = tmp_path_factory.mktemp("installed")
     for name in [*NAMED, *(each for named in NAMED for each in BROUGHT_BY.get(named, []))]:
         for top in {file.parts[0] for file in metadata.files(name) or [] if file.parts[0] != ".."}:
@@ -39,7 +39,7 @@ def test_program_prints_what_the_page_says(program: str, printed: str, database:
     from pgqueue_admin.transport import Endpoint
 
     Endpoint("Sales", database).create_queues()
-    command = [sys.executable, "-S", "-c", program.replace(DSN, database)]  # without what else is installed
+    command = [sys.executable, "-S", "-c", program.replace(DSN, database)]  # without other installed packages
     bare = {"PYTHONPATH": f"{ROOT}:{installed}"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=bare) as running:
         assert running.stdout

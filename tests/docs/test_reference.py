@@ -1,4 +1,4 @@
-"""Pages that scripts/reference.py generates are as it writes them now."""
+"""Generated pages are up to date with scripts/reference.py."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Permissions are documented by the names that Django admin shows, and documented grants suffice."""
+"""Permissions are documented by their names in Django admin, and the documented grants suffice."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Tables, NOTIFY channels and addresses that exist are documented, and no others."""
+"""The documented tables, NOTIFY channels and addresses are exactly those that exist."""
 
 import re
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_channels_of_the_console_are_documented() -> None:
 
 
 def test_every_page_has_its_address() -> None:
-    """By its first word: what lies below it is the page's own affair."""
+    """Compared by the first word of the path: the rest is the page's own."""
     documented = set(re.findall(r"`/([\w-]*)", (REFERENCE / "addresses.md").read_text(encoding="utf-8")))
     assert first_words(get_resolver().url_patterns) - documented <= {"live", "static", "sign-out"}
 

@@ -1,4 +1,4 @@
-"""Every kind of warning is documented, and none that does not exist."""
+"""The documented kinds of warning are exactly those that exist."""
 
 import re
 from pathlib import Path
