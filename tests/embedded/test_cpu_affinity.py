@@ -1,4 +1,4 @@
-"""Who can wait leaves a processor to those at work, with all that it has started, and takes all again after them."""
+"""A process that can wait leaves a processor to busy ones, with all its children, and takes it back afterwards."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system binds nobody to processors")
 ALL = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
 BURN = "while True: pass"
-# looks as often as it is told to, and says where its threads, and those of a child, may run
+# measures once per input line and prints the affinity of its threads and of a child's
 LOOKS = """
 import json, os, subprocess, sys, threading
 from pathlib import Path
@@ -38,7 +38,7 @@ child.kill()
 
 @contextmanager
 def burning(on: int | None = None) -> Iterator[int]:
-    """A process that is at work without end; ``on``: a processor."""
+    """Run a busy loop; ``on`` pins it to a processor."""
     process = subprocess.Popen([sys.executable, "-c", BURN])
     if on is not None:
         os.sched_setaffinity(process.pid, {on})
@@ -62,7 +62,7 @@ def test_the_busiest_is_left_to_others_while_they_are_at_work() -> None:
 
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """What is left to others of three, each time that changes; this process keeps what it has."""
+    """The processors left to others, of three, at each change; this process keeps its own affinity."""
     changes: list[set[int]] = []
 
     def bound(_: int, wanted: set[int]) -> None:
@@ -76,7 +76,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
 
 
 def used(monkeypatch: pytest.MonkeyPatch, *looks: dict[int, float]) -> None:
-    """Of each processor, in seconds: at each look, of which there are no more."""
+    """Set the seconds used on each processor, one dict per measurement."""
     told = iter(looks)
     monkeypatch.setattr(cpu_affinity, "_seconds_of_each", lambda _: next(told))
 
@@ -93,7 +93,7 @@ def test_the_one_that_others_use_most_is_left(monkeypatch: pytest.MonkeyPatch, l
 @pytest.mark.parametrize(
     ("then", "now"),
     [
-        ({0: 5.0, 1: 9.0}, {0: 5.0, 1: 9.0}),  # nobody is at work
+        ({0: 5.0, 1: 9.0}, {0: 5.0, 1: 9.0}),  # nobody else is busy
         ({0: 5.0}, {0: 500.0}),  # there is no other
         ({}, {}),  # the system does not tell
     ],
@@ -112,7 +112,7 @@ def test_no_cpu_is_left_without_busy_others_or_a_spare_cpu(
 def test_cpu_time_of_the_process_and_its_children_is_not_others(
     monkeypatch: pytest.MonkeyPatch, left: list[set[int]]
 ) -> None:
-    """As where nobody else is at work: all that is used is used by this family."""
+    """As if nobody else were busy: all CPU time is used by this family."""
     monkeypatch.setattr(cpu_affinity, "_seconds_of_each", lambda _: {0: seconds_of(os.getpid()), 1: 0.0})
     with burning() as child:
         of_this, before = CpuShare(), seconds_of(child)
@@ -156,7 +156,7 @@ def test_long_work_takes_all_cpus_back(begins: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_only_what_is_used_of_the_processors_it_may_use_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A container may use two of a large machine's: what goes on elsewhere is nobody it could leave room to."""
+    """A container may use two processors of a large machine: load elsewhere is nobody that it could make room for."""
     stat = tmp_path / "stat"
     # user nice system idle iowait irq softirq steal
     stat.write_text("cpu 900 0 0 9 9\ncpu0 1 2 4 1000 1000 8 16 1000\ncpu1 100 0 0 0 0 0 0 0\ncpu10 500 0 0\nintr 7\n")

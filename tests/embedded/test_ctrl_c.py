@@ -1,4 +1,4 @@
-"""What a Ctrl-C must not stop halfway is done before it is heard."""
+"""Work that a Ctrl-C must not cut short is finished before the interrupt is handled."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""A process of ours looks for garbage when it has started, not while it does."""
+"""Our processes collect garbage once they have started, not while they start."""
 
 import gc
 import importlib.util
@@ -24,7 +24,7 @@ print(json.dumps([gc.isenabled(), gc.get_freeze_count() > 50_000, gc.get_stats()
 
 @pytest.fixture
 def fresh() -> Iterator[ModuleType]:
-    """As in a process that has loaded nothing yet."""
+    """The module as freshly loaded in a new process."""
     spec = importlib.util.find_spec(gc_freeze.__name__)
     assert spec
     assert spec.loader
@@ -35,10 +35,10 @@ def fresh() -> Iterator[ModuleType]:
 
 
 def test_a_process_collects_nothing_before_it_is_ready() -> None:
-    """Whoever starts it: all are named, or have their settings, in the room that says so."""
+    """However it is started: every program imports pgqueue_admin.config first."""
     collects, is_frozen, often = json.loads(subprocess.check_output([sys.executable, "-c", STARTS], cwd=ROOT))
     assert (collects, is_frozen) == (True, True)
-    assert often < 20  # of more than two hundred: a few when what is ready goes on
+    assert often < 20  # of more than two hundred: a few once it is ready
 
 
 def test_where_it_was_switched_off_it_stays_so(fresh: ModuleType) -> None:
@@ -49,7 +49,7 @@ def test_where_it_was_switched_off_it_stays_so(fresh: ModuleType) -> None:
 
 
 def test_collection_stays_on_after_a_second_begin(fresh: ModuleType) -> None:
-    """Nobody would switch it on again."""
+    """Nothing would switch it on again."""
     fresh.begin()
     assert not gc.isenabled()
     fresh.loaded()

@@ -1,4 +1,4 @@
-"""With PGQUEUE_TEST_KEEP the next run finds its templates, and nothing else that a run left."""
+"""With PGQUEUE_TEST_KEEP the next run reuses the templates, and finds nothing else of an earlier run."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ union all select rolname from pg_roles where rolname = 'of_a_test'
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """From the server that other runs of this checkout keep."""
+    """Use a server apart from the one that other runs of this checkout keep."""
     monkeypatch.setenv("PYTEST_XDIST_WORKER", f"tried-{os.getpid()}")
     yield
     for folder in server_location.folder().glob(f"{PREFIX}*-tried-{os.getpid()}"):
@@ -31,7 +31,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def run(server: PostgreSQL, blocker: Any) -> Any:
-    """As a run does: a clone of a template, and what tests leave. Which template it was."""
+    """Act as a test run: clone a template and leave things behind. Return which template was used."""
     databases = Databases(server, blocker)
     with databases.clone("engine"):
         pass

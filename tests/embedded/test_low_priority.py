@@ -1,4 +1,4 @@
-"""Whoever goes last does so against all others, in whatever session they are."""
+"""A process in the idle group yields to all others, whatever their session."""
 
 import os
 import subprocess
@@ -30,13 +30,13 @@ def test_a_session_of_its_own_goes_last_and_another_s_stays(alone: bool, session
     assert said == [str(os.SCHED_BATCH), "19", session]
 
 
-# What is put into the idle group is there with all it starts, and takes a share only while it insists.
+# A process in the idle group stays there with its children, and gets CPU only when nobody else wants it.
 _PARENT = "import subprocess, sys; sys.stdin.readline(); subprocess.run(['cat', '/proc/self/cgroup'])"
 
 
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """One of its own, beside that of a driver on this machine."""
+    """A group of this test's own, beside that of a driver on this machine."""
     monkeypatch.setattr(idle_cgroup, "NAME", f"pgqueue-test-{tmp_path.name}")
     place = idle_cgroup._place()
     yield place
@@ -67,7 +67,7 @@ def test_idle_group_takes_a_share_while_insisting(group: Path) -> None:
 
 
 def test_a_system_without_such_groups_is_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing happens there, and nothing fails."""
+    """The functions do nothing there, and do not fail."""
     (tmp_path / "cgroup").write_text("3:memory:/\n")
     monkeypatch.setattr(idle_cgroup, "_PROC", tmp_path)
     assert not idle_cgroup.put(1)
@@ -76,7 +76,7 @@ def test_a_system_without_such_groups_is_told_apart(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_read_only_hierarchy_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As containers have it: the mount is there, the folder of our group cannot be made."""
+    """As in containers: the mount exists, and the folder of our group cannot be created."""
     (tmp_path / "cgroup").write_text("0::/unit\n")
     (tmp_path / "mountinfo").write_text(f"31 23 0:28 / {tmp_path}/nowhere ro - cgroup2 cgroup2 ro\n")
     monkeypatch.setattr(idle_cgroup, "_PROC", tmp_path)

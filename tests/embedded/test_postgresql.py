@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL on real processes: starts, keeps its data, heals, ends with us."""
+"""The embedded PostgreSQL on real processes: it starts, keeps its data, recovers, and ends with us."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ def test_a_killed_postmaster_is_no_zombie_and_starts_again(server: PostgreSQL) -
 
 
 def test_a_lock_file_that_names_another_process_is_no_hindrance(server: PostgreSQL) -> None:
-    """After a restart of a container the old pid may be anybody's: here, ours."""
+    """After a container restart the old pid may belong to any process: here, to ours."""
     lock = server.home / "data/postmaster.pid"
     lines = lock.read_text().splitlines()
     server.stop()
@@ -117,7 +117,7 @@ def test_a_cluster_of_another_version_is_named_and_left_alone(server: PostgreSQL
 
 
 def test_a_cluster_whose_programs_were_superusers_is_named_and_left_alone(server: PostgreSQL) -> None:
-    """Of an earlier version: the role that made a cluster can never be less than superuser."""
+    """Made by an earlier version: the role that created a cluster cannot stop being a superuser."""
     server.stop()
     (server.home / "postgres.password").rename(server.home / "password")
     with pytest.raises(ServerFailed, match=r"superusers.*make reset"):

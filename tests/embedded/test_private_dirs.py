@@ -1,4 +1,4 @@
-"""Other accounts of this machine see nothing of what `make run` keeps."""
+"""Other accounts of this machine cannot read what `make run` keeps."""
 
 import os
 import tempfile

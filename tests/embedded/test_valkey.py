@@ -1,4 +1,4 @@
-"""The embedded broker on a real process, its port, and the file that says where embedded servers are."""
+"""The embedded broker on a real process, its port, and the file with the addresses of embedded servers."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def test_broker_needs_its_password_and_restarts_on_its_port(tmp_path: Path) -> N
         broker.stop()
 
 
-# A port is asked for where it will be listened on: IPv4 and IPv6 have each their own.
+# A port is checked on the address to listen on: IPv4 and IPv6 have separate ports.
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::"])
 def test_a_port_is_busy_while_somebody_listens_there(host: str) -> None:
     port, is_v6 = ports.free(), ":" in host
@@ -48,7 +48,7 @@ def test_a_port_is_busy_while_somebody_listens_there(host: str) -> None:
     assert not ports.is_busy(port, host)
 
 
-# Where the embedded servers are, as a file.
+# The file with the addresses of embedded servers.
 def test_never_started_is_empty(tmp_path: Path) -> None:
     assert state_file.read(tmp_path) == ServerState()
 
