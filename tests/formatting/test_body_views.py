@@ -1,4 +1,4 @@
-"""A body is shown as it is: nothing lost, nothing resolved, nothing executed, and never a failure (C3, T6)."""
+"""A body is shown as it is: nothing lost, resolved or executed, and never an error (C3, T6)."""
 
 import json
 import re
@@ -18,7 +18,7 @@ STRINGS = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*"?)', re.DOTALL)
 
 
 def without_blanks(text: str) -> str:
-    """The text without white space, but with all of it inside strings."""
+    """The text without white space outside of strings."""
     return "".join(part if place % 2 else re.sub(r"\s", "", part) for place, part in enumerate(STRINGS.split(text)))
 
 
@@ -64,7 +64,7 @@ def test_no_body_in_no_view_fails(raw: bytes, view: str, content_type: str | Non
     part = body_views.part(raw, view=view, content_type=content_type, total=len(raw))
     text = joined(part.pieces)
     assert part.end == len(raw)
-    text.encode()  # a page can be written: no lone surrogate is left
+    text.encode()  # it can be encoded: no lone surrogate is left
     assert not re.search("[\0\u202a-\u202e\u2066-\u2069]", text)
 
 

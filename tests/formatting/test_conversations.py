@@ -1,4 +1,4 @@
-"""Conversations put together from whatever strangers wrote: nothing is lost, nothing turns in a circle."""
+"""Conversations are built from whatever senders wrote: nothing is lost, and no cycle loops forever."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -145,7 +145,7 @@ def test_how_it_stands_is_one_sentence(states: list[str], said: str) -> None:
 
 
 def test_present_copy_decides_the_state_before_a_former_one() -> None:
-    """Retried, and waiting again; or dead again beside a first death that was retried."""
+    """Retried and waiting again, or dead again beside a first death that was retried."""
     archived = Sighting(SightingSource.ARCHIVE, "a", "Billing", "retried", failed_at=at(0), at=at(5))
     waits = Sighting(SightingSource.QUEUE, "a", "Billing", "ready", at=NOW)
     (copy,) = conversation.build([archived, waits]).copies

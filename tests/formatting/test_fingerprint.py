@@ -1,4 +1,4 @@
-"""One failure has one fingerprint, whatever varies in it, and another failure has another."""
+"""Equal failures have one fingerprint despite varying details, and different failures have different ones."""
 
 import time
 
@@ -35,7 +35,7 @@ def test_varying_parts_of_a_message_are_not_in_the_fingerprint(pair: tuple[str, 
 
 
 def test_significant_words_of_a_message_are_in_the_fingerprint() -> None:
-    """An apostrophe is no quotation mark, a word of hexadecimal digits alone no id."""
+    """An apostrophe is not a quotation mark, and a word of hexadecimal digits alone is not an id."""
     assert len({folded(each) for each in [*OTHERS, *(pair[0] for pair in SAME)]}) == len(OTHERS) + len(SAME)
 
 
@@ -52,7 +52,7 @@ def test_a_trace_stands_for_its_own_frame() -> None:
 
 
 def test_a_message_of_many_pages_hides_no_frame() -> None:
-    """.NET says it once more in front of its frames."""
+    """.NET repeats the message in front of its frames."""
     frames = [own_frame("Refused", MESSAGE, trace) for trace in LONG_MESSAGES]
     assert frames == ["Shop.Orders.Reserve", "Shop.Returns.Reserve"]
 

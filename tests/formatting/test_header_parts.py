@@ -1,4 +1,4 @@
-"""Headers stand in four parts and say what a retry does to them (CONSOLE section 8)."""
+"""Headers are shown in four parts, with what a retry does to each (CONSOLE section 8)."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""One field of a JSON text is changed, and every other character stays where it was."""
+"""Changing one field of a JSON text leaves every other character in place."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How what is unusual is said: no limit is said to be what was seen beyond it, nor one that nothing keeps within."""
+"""The text of an anomaly: its limit is neither the value seen beyond it nor one that nothing could keep."""
 
 import math
 import re
@@ -16,12 +16,14 @@ ALIKE = re.compile("just under (.*) at most")
 
 
 def limit(said: str) -> str:
-    """Of ``1, at most 10``."""
+    """``10`` of ``at most 10``, or of ``just under 10 at most``: the latter if the value seen is shown as 10 too."""
     return said.partition(", ")[2].removeprefix("at most ")
 
 
 def limit_or_alike(kind: str, number: float, high: float) -> str:
-    """``10`` of ``at most 10``, or of ``just under 10 at most``: the latter where what was seen is said as 10, too."""
+    """``10`` of ``at most 10``, or of ``just under 10 at most``, which is used where the value seen is shown as 10
+    too.
+    """
     said, seen = limit(anomaly.usual(kind, number, 0, 0, high)), anomaly.seen(kind, number, 9).removeprefix(WITHIN)
     alike = ALIKE.fullmatch(said)
     figure = alike[1] if alike else said

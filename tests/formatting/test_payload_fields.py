@@ -1,4 +1,4 @@
-"""Single values out of JSON objects, also where only the start of one is known."""
+"""Single values are read from JSON objects, even from a truncated one."""
 
 import json
 

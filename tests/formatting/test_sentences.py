@@ -1,4 +1,4 @@
-"""How figures, durations, times and names are said (CONSOLE section 6)."""
+"""The wording of figures, durations, times and names (CONSOLE section 6)."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -148,7 +148,7 @@ def test_a_duration_is_never_off_by_more_than_its_smallest_unit(seconds: float) 
     parts = durations.duration(seconds).replace(",", "").split(NBSP)
     said = sum(float(number) * _SECONDS[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True))
     smallest = {"d": 86_400, "h": 3600, "min": 60, "s": 1, "ms": 0.001}[parts[-1]]
-    # "1 h" may stand for anything before "1 h 1 min": the unit left out is the next smaller one
+    # "1 h" may stand for anything below "1 h 1 min": the omitted unit is the next smaller one
     assert abs(said - seconds) <= smallest
     assert len(parts) <= 4
 

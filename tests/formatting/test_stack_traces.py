@@ -1,4 +1,4 @@
-"""A stack trace is read for its own code; the framework's frames fold (CONSOLE: Message, Error)."""
+"""Application frames of a stack trace are found; framework frames fold (CONSOLE: Message, Error)."""
 
 import subprocess
 import sys
@@ -112,6 +112,6 @@ TRAPS = {
 
 @pytest.mark.parametrize("trap", TRAPS)
 def test_no_line_holds_up_the_console(trap: str) -> None:
-    """Others write the trace. Quadratic, these took minutes. A process of its own, as nothing interrupts a pattern."""
+    """Senders write the trace: quadratic patterns took minutes. In a subprocess, as nothing interrupts a pattern."""
     code = f"from pgqueue_admin.formatting import stack_traces; stack_traces.runs({TRAPS[trap]})"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=20)

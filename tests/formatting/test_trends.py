@@ -1,4 +1,4 @@
-"""Where a queue is going, in words (CONSOLE 4, Overview 4)."""
+"""The trend of a queue in words (CONSOLE 4, Overview 4)."""
 
 import pytest
 
