@@ -1,4 +1,4 @@
-"""What other programs archived is told from time to time, and what may not be written is no error."""
+"""Other programs' archived messages get fingerprints, wrong counts are corrected, and missing tables are no error."""
 
 from collections.abc import Callable
 

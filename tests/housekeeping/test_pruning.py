@@ -1,4 +1,4 @@
-"""The archive forgets what was decided long ago: behind the history's ledger, and never what waits for somebody."""
+"""Old decided messages are pruned from the archive: only behind the history's ledger, and never undecided ones."""
 
 import threading
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def test_recent_discard_of_an_old_death_is_not_pruned(database: Connection, sett
 def test_message_being_restored_is_passed_over(
     database: Connection, console_database: str, connect: Callable[[str], Connection], settings: Any
 ) -> None:
-    """It is passed over and not waited for: whoever waits would delete what is dead again, and told as restored."""
+    """Waiting for it would delete a message that is dead again and reported as restored."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
     dead, went = ended(database, result="failed"), list[int]()
     dead_messages.discard(database, [dead], "ana")
@@ -104,7 +104,7 @@ def test_message_being_restored_is_passed_over(
 
 
 def test_replaced_archive_is_not_pruned(database: Connection) -> None:
-    """Restored between the question how far history has read and the deletion: nobody has read any of it."""
+    """The archive is replaced between the question how far history has read and the deletion: its rows are unread."""
     ended(database)
     asked_about = database.value(OID)
     database.run("alter table messages.message_archive rename to before")
@@ -136,7 +136,7 @@ def test_prunable_rows_are_found_by_an_index(database: Connection) -> None:
 
 
 def test_a_batch_keeps_its_rows_until_it_has_ended(database: Connection) -> None:
-    """Planned, begun, or one of several parts of a difference: it may have to be read again."""
+    """Planned, started, or one part of several: it may have to be read again."""
     ids = [ended(database) for _ in range(4)]
     assert tasks.prune_archive() == 0
     first = planned(database, most=2)
@@ -144,7 +144,7 @@ def test_a_batch_keeps_its_rows_until_it_has_ended(database: Connection) -> None
     read(first)
     assert tasks.prune_archive() == 0
     read(planned(database, most=2))
-    assert tasks.prune_archive() == 0  # that nothing is left of this difference is not known yet
+    assert tasks.prune_archive() == 0  # the end of this difference is not known yet
     assert planning.plan_batch(database, HistorySource.objects.get(), 2) is None
     late = ended(database)
     assert tasks.prune_archive() == len(ids)

@@ -1,4 +1,4 @@
-"""Several consoles with ledgers of their own on one archive: what one has not read none of them prunes."""
+"""Several consoles with separate ledgers on one archive: no console prunes what another has not read."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -47,7 +47,7 @@ def thirty_days(settings: Any) -> None:
 
 @pytest.fixture
 def other(databases: Databases) -> Iterator[Other]:
-    """As another console: its own database, the same queues."""
+    """Act as another console: its own database, the same queues."""
     with databases.clone("console") as dsn:
         yield partial(databases.as_django, dsn, ("default",))
 
@@ -57,7 +57,7 @@ def said_long_ago(database: Connection, ago: timedelta) -> None:
 
 
 def begun(database: Connection) -> None:
-    """Its driver knows the archive, and has read nothing; its housekeeping has said so."""
+    """Its driver knows the archive and has read nothing; its housekeeping has recorded that."""
     sources(database)
     assert tasks.prune_archive() == 0
 
@@ -71,7 +71,7 @@ def test_rows_unread_by_another_console_stay(database: Connection, other: Other)
     with other():
         assert left(database) == [first]
         read(planned(database))
-        assert tasks.prune_archive() == 1  # both have it, and the first has said so
+        assert tasks.prune_archive() == 1  # both have read it, and the first has recorded so
     second = ended(database)
     with other():
         read(planned(database))
@@ -116,7 +116,7 @@ def test_pruning_waits_for_events_unfiled_by_another_console(database: Connectio
 
 
 def test_position_noted_on_another_server_holds_pruning_back(database: Connection, other: Other) -> None:
-    """A dump brings what consoles said along: its transaction ids mean nothing here."""
+    """A dump brings the consoles' notes along, whose transaction ids mean nothing on this server."""
     with other():
         begun(database)
     ended(database)
@@ -131,7 +131,7 @@ def test_position_noted_on_another_server_holds_pruning_back(database: Connectio
 def test_position_noted_of_the_former_table_holds_pruning_back(
     database: Connection, console_database: str, other: Other, settings: Any, tmp_path: Path
 ) -> None:
-    """The archive was restored from a dump: by ids of another server its rows may be what that console has read."""
+    """The archive was restored from a dump: by another server's ids its rows may seem to be read by that console."""
     old = ended(database)
     with other():
         read(planned(database))
@@ -186,7 +186,7 @@ def test_engine_tables_of_an_old_version_are_pruned_after_an_upgrade(database: C
 
 @pytest.fixture
 def looking(database: Connection) -> Iterator[Connection]:
-    """As a role that may read the engine's tables, granted one by one."""
+    """A session of a role with SELECT on the engine's tables, granted one by one."""
     database.run("create role only_looks_at_deaths; grant usage on schema messages to only_looks_at_deaths")
     database.run("grant select on all tables in schema messages to only_looks_at_deaths")
     database.run("set role only_looks_at_deaths")
@@ -195,7 +195,7 @@ def looking(database: Connection) -> Iterator[Connection]:
 
 
 def test_role_without_grants_on_readers_is_told_of_none(database: Connection, looking: Connection) -> None:
-    """Their table is newer than the grants of many. What reads it reads deaths, too, and those must be told."""
+    """Many roles' grants are older than this table. The statement also reads deaths, which must still be reported."""
     database.run("reset role")
     begun(database)
     said_long_ago(database, SILENT)

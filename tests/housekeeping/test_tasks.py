@@ -1,4 +1,4 @@
-"""Celery's tasks find their work in PostgreSQL; beat's schedule is made once (DESIGN: rows and pick-up)."""
+"""Celery's tasks find their work in PostgreSQL; beat's schedule is created once (DESIGN: rows and pick-up)."""
 
 import pytest
 from django_celery_beat.models import PeriodicTask
@@ -18,11 +18,11 @@ from tests.waiting import until
 
 @pytest.fixture(autouse=True)
 def archive(archived_console: str) -> None:
-    """In a clone of its own."""
+    """An archive in a cloned database."""
 
 
 def run_to_the_end() -> None:
-    """A task may take so many seconds and no more: a busy machine needs several."""
+    """Repeat the task until every operation has ended: a run has a time limit, and a busy machine needs several."""
     until(lambda: tasks.run_operations() or not Operation.objects.filter(state__in=runner.UNFINISHED).exists())
 
 
@@ -117,5 +117,5 @@ def test_every_scheduled_task_exists() -> None:
 
 
 def test_clocks_of_hosts_that_differ_by_seconds_expire_nothing() -> None:
-    """Beat's says until when, and the worker's whether that is over."""
+    """Beat's clock sets the expiry, and the worker's clock checks it."""
     assert min(entry["options"]["expires"] for entry in app.conf.beat_schedule.values()) >= 60

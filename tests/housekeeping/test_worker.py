@@ -1,4 +1,4 @@
-"""A real Celery worker and beat on a real broker: what was started is done, also when the worker is killed (C4)."""
+"""A real Celery worker and beat on a real broker: started work is done, even if the worker is killed (C4)."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ Start = Callable[..., subprocess.Popen[bytes]]
 
 @pytest.fixture
 def start(archived_console: str, tmp_path: Path) -> Iterator[Start]:
-    """``start(*WORKER)``: Celery in a process of its own, ended with the test."""
+    """``start(*WORKER)``: start Celery in a process of its own, which ends with the test."""
     broker = Valkey(tmp_path / "valkey")
     broker.start()
     given = {"DATABASE_URL": archived_console, "QUEUES_URL": archived_console, "CELERY_BROKER_URL": broker.url}
@@ -84,7 +84,7 @@ def test_worker_and_beat_report_like_every_other_process(start: Start, tmp_path:
     until(lambda: Process.objects.filter(role="celery-beat", state="stopped"), what="beat says that it ends")
 
 
-# What Celery's worker says of its tasks.
+# What Celery's worker logs of its tasks.
 def test_an_error_is_told_with_its_time() -> None:
     tasks, before = RunningTasks(), datetime.now(UTC)
     assert tasks.row(2)["last_error_at"] is None
