@@ -1,5 +1,7 @@
-"""What deploy/Dockerfile makes, run as a cluster runs it: by a number without a name, as process 1, nothing writable
-but its state and /tmp. ``scripts/image.sh`` builds it and names the folder of its files."""
+"""The image of deploy/Dockerfile, run as a cluster does: numeric user, process 1, only its state and /tmp writable.
+
+``scripts/image.sh`` builds it and names the folder of its files.
+"""
 
 import os
 import re
@@ -17,7 +19,7 @@ from tests.waiting import until, within
 pytestmark = pytest.mark.image
 IMAGE = Path(os.environ.get("IMAGE", "/nonexistent"))
 STATE = "/var/lib/pgqueue-admin"
-# As an engine does it. The mounts are of the namespace alone, and go with it; the program takes the shell's place.
+# As a container engine does it. The mounts end with their namespace; the program replaces the shell.
 RUN = f"""
 set -e
 touch "$0/etc/hosts"
@@ -148,7 +150,7 @@ def test_history_reads_and_writes(start: Start) -> None:
 
 
 def inside(process: "subprocess.Popen[str]") -> int:
-    """Process 1, as it is numbered out here."""
+    """The host's pid of the container's process 1."""
     return until(lambda: next(iter(children(process.pid)), 0))
 
 

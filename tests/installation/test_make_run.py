@@ -1,4 +1,4 @@
-"""What a new user has: the files, one command, and charts of the recorded and the live shop within ten minutes."""
+"""What a new user gets: the files, one command, and charts of the recorded and the live shop within ten minutes."""
 
 import csv
 import os
@@ -22,7 +22,7 @@ from tests.workers.process_tree import free_port, none_left
 pytestmark = pytest.mark.fresh
 TEN_MINUTES = 600
 LEFT_BEHIND = shutil.ignore_patterns(".git", ".venv", "var", "node_modules", "__pycache__", ".*_cache", ".hypothesis")
-# What ended before yesterday, of the recorded shop alone; control messages are not read into history.
+# Messages of the recorded shop that ended before yesterday; history does not read control messages.
 RECORDED = """
 with yesterday as (select (now() at time zone 'UTC')::date - 1 as day)
 select (
@@ -36,7 +36,7 @@ select (
 
 
 class Made(Product):
-    """`make run` in a copy of the project, which has nothing installed."""
+    """`make run` in a copy of the project, in which nothing is installed."""
 
     command = ("make", "run")
 
@@ -49,7 +49,7 @@ class Made(Product):
             del self.environment[name]
 
     def stop(self, seconds: float = 90) -> int:
-        """Ctrl-C, which a terminal sends to make as well."""
+        """Send Ctrl-C, which a terminal also sends to make."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(seconds)
 
@@ -88,7 +88,7 @@ def signed_in(product: Product) -> httpx.Client:
 
 
 def finished(client: httpx.Client) -> int:
-    """All that Trends counts by the day, but for yesterday and today."""
+    """The sum of Trends' daily counts before yesterday."""
     rows = csv.DictReader(StringIO(client.get("/trends/", params={"w": "2y", "format": "share"}).text))
     yesterday = str(datetime.now(UTC).date() - timedelta(days=1))
     return sum(int(row["finished"]) for row in rows if row["at"] < yesterday)

@@ -1,4 +1,4 @@
-"""What pip installs: the engine alone, and the console, each in an environment that has nothing else."""
+"""What pip installs: the engine alone and the console, each in an environment that holds nothing else."""
 
 import re
 import signal
@@ -50,7 +50,7 @@ def pip(*arguments: str) -> None:
 
 
 class Environment:
-    """A virtual environment without pip, and a person whose home and working folder are nowhere near the project."""
+    """A virtual environment without pip, and a home and working folder far from the project."""
 
     def __init__(self, folder: Path, wheel: Path, extras: str = ""):
         self.home, self._bin = folder / "home", folder / "venv/bin"
@@ -143,7 +143,7 @@ def named(asked: Requirement) -> tuple[str, ...]:
 
 
 def extra_of(asked: Requirement) -> str:
-    """The extra that brings it. What comes without one is pinned with the console."""
+    """The extra that brings it. Requirements without one are the engine's; pinned with the console."""
     for extra in FILES:
         if asked.marker and asked.marker.evaluate({"extra": extra}):
             return extra
