@@ -1,4 +1,4 @@
-"""A running product and a real browser in front of it; a console error or a policy violation fails the journey."""
+"""A running product and a real browser; a console error or a policy violation fails the journey."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ IN_README = {
     "warnings",
 }
 RECORDED_FAILURES = 2603
-expect.set_options(timeout=PATIENCE * 1000)  # of the browser: 5 s, which a busy machine may need
+expect.set_options(timeout=PATIENCE * 1000)  # default 5 s; a busy machine may need more
 SHOTS = ROOT / "docs" / "screenshots"
 
 
@@ -60,7 +60,7 @@ def product() -> Iterator[Product]:
 
 
 def ready(product: Product) -> bool:
-    """Whether every part is fresh and the recorded failures are in the archive."""
+    """Return whether every part is fresh and the recorded failures are archived."""
     with postgresql().connect(product.dsn, read_only=True, for_handlers=True) as connection:
         archived = connection.value("select count(*) from messages.message_archive")
     try:
@@ -70,7 +70,7 @@ def ready(product: Product) -> bool:
 
 
 def sampled(connection: Connection, table: str) -> Any:
-    """How many messages the sampler has seen ready there; None before it has seen the queue."""
+    """The ready messages at the last sample; None before the sampler has seen the queue."""
     asked = """select l.ready from pgqueue_console.pgqueue_latestsample l
         join pgqueue_console.pgqueue_queue q on q.id = l.queue_id
                where q.schema = 'public' and q."table" = %(table)s"""
@@ -78,7 +78,7 @@ def sampled(connection: Connection, table: str) -> Any:
 
 
 def under_way(product: Product) -> bool:
-    """Whether an operation sends: into queues whose rows another journey counts."""
+    """Return whether an operation is sending, into queues whose rows another journey counts."""
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
         asked = "select exists (select from pgqueue_console.pgqueue_operation where state = 'running')"
         return bool(connection.value(asked))
@@ -86,12 +86,12 @@ def under_way(product: Product) -> bool:
 
 @pytest.fixture
 def shop_web_is_empty(product: Product) -> None:
-    """Nobody receives there: what another journey sent makes it a pile, and a retry waits for a receiver."""
+    """Empty the queue, which has no receiver: leftovers of another journey form a pile, and a retry would wait."""
     emptied(product, "Shop.Web")
 
 
 def emptied(product: Product, table: str) -> None:
-    """A queue that nobody receives from, so that it is seen: pages show what the sampler has seen."""
+    """Empty a queue without a receiver and wait until the sampler has seen it: pages show samples."""
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
         connection.run(f'delete from public."{table}"')
         until(lambda: sampled(connection, table) == 0, what="the sampler to see that it is empty")
@@ -106,7 +106,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Complaints(list[str]):
-    """What the browser said against a page: script errors, blocked styles, missing files."""
+    """Complaints of the browser about a page: script errors, blocked styles, missing files."""
 
     def watch(self, page: Page) -> None:
         page.on("console", self._console)
@@ -124,9 +124,9 @@ def complaints() -> Complaints:
 
 @contextmanager
 def opened(browser: Browser, **about: Any) -> Iterator[BrowserContext]:
-    """A browser's window of its own, as patient as ``expect``; closed also where the journey fails."""
+    """A browser context with the timeout of ``expect``; closed even if the journey fails."""
     context = browser.new_context(**about)
-    context.set_default_timeout(PATIENCE * 1000)  # of the browser: 30 s
+    context.set_default_timeout(PATIENCE * 1000)  # default 30 s
     try:
         yield context
     finally:
@@ -141,7 +141,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext, product: Product, complaints: Complaints) -> Iterator[Page]:
-    """Signed in, on Overview."""
+    """A signed-in page on Overview."""
     page = context.new_page()
     complaints.watch(page)
     sign_in(page, product)
@@ -150,8 +150,11 @@ def page(context: BrowserContext, product: Product, complaints: Complaints) -> I
 
 
 def sign_in(page: Page, product: Product) -> None:
-    """To Overview. Where another page signed in and nobody signed out since, this is one more page of that session:
-    to check a password costs a quarter of a second of a processor, by design."""
+    """Sign in and open Overview.
+
+    A page reuses the session of an earlier one until somebody signs out: checking a password takes a quarter of a
+    second of CPU time, by design.
+    """
     page.context.add_cookies(product.cookies)
     page.goto(f"{product.url}/")
     if page.url == f"{product.url}/":
@@ -165,7 +168,7 @@ def sign_in(page: Page, product: Product) -> None:
 
 
 def shoot(page: Page, name: str) -> None:
-    """A picture of what a person sees, where one is asked for: ``SCREENSHOTS=1``, those of README; or a folder, all."""
+    """Take a screenshot on request: ``SCREENSHOTS=1`` those of README, or a folder for all."""
     asked = os.environ.get("SCREENSHOTS", "")
     if asked == "1" and name in IN_README:
         page.screenshot(path=SHOTS / f"{name}.png")

@@ -16,8 +16,10 @@ _LOGIN = re.compile(r"[Ll]ogin:? +(?P<name>\S+) +(?:password:? +)?(?P<password>\
 
 
 class Product:
-    """``manage.py up`` as a child in a session of its own, so that Ctrl-C can be sent to it alone; the kernel sends it
-    when the tests end, however they do."""
+    """``manage.py up`` as a child in its own session, so that Ctrl-C reaches it alone.
+
+    The kernel sends it when the tests end, however they end.
+    """
 
     root = ROOT
     command: tuple[str, ...] = (sys.executable, "manage.py", "up")
@@ -25,7 +27,7 @@ class Product:
     def __init__(self, var: Path, port: int, **environment: str):
         self.var, self.port = var, port
         self.url = f"http://127.0.0.1:{port}"
-        self.cookies: list[Any] = []  # of who signed in last
+        self.cookies: list[Any] = []  # of the last sign-in
         self.output = var.parent / f"{var.name}.up.log"
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))},
@@ -52,7 +54,7 @@ class Product:
         )
 
     def stop(self, seconds: float = 90) -> int:
-        """Ctrl-C; return the exit code."""
+        """Send Ctrl-C; return the exit code."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(seconds)
 

@@ -1,4 +1,4 @@
-"""Django admin under the console's own policy: an action asks first, names count and queues, then does exactly that."""
+"""Django admin under the console's policy: an action asks first, names count and queues, then does exactly that."""
 
 import re
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.journey
 
 def test_dead_messages_are_retried_as_an_admin_action(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/admin/pgqueue/archivedmessage/?state=dead")
-    # another journey reads of a ShipOrder that it is dead
+    # another journey expects a dead ShipOrder
     rows = page.locator("tr").filter(has=page.locator("input.action-select"), has_not_text="ShipOrder")
     boxes = rows.locator("input.action-select")
     boxes.nth(0).check()

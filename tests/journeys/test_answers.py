@@ -1,4 +1,4 @@
-"""What an act answers leads back; pages that are open elsewhere follow it; forms say what they would do."""
+"""An act's answer links back; open pages elsewhere follow the act; forms announce what they will do."""
 
 import re
 
@@ -16,10 +16,10 @@ ORDERS = "/queues/demo/Demo.Orders/"
 
 
 def dead_message(page: Page, product: Product) -> str:
-    """The address of one, by itself."""
+    """Open a dead message of Billing; return its address."""
     link = page.locator("main tbody th a").first
 
-    def listed() -> bool:  # a machine that is busy may be too slow for the first look
+    def listed() -> bool:  # the first request may time out on a busy machine
         page.goto(f"{product.url}/archive/?q=state:dead+queue:Billing")
         return bool(link.count())
 

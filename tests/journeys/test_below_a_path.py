@@ -19,7 +19,7 @@ from tests.journeys.conftest import Complaints, opened, ready
 from tests.journeys.product import ROOT, Product
 from tests.waiting import until
 
-# A real nginx before the console, with TLS, configured as docs/how-to/run-behind-a-proxy.md shows it.
+# A real nginx in front of the console, with TLS, configured as docs/how-to/run-behind-a-proxy.md shows it.
 PROGRAM = os.environ.get("NGINX") or shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or "/usr/sbin/nginx"
 TLS = Path(__file__).resolve().parent.parent / "fixtures/tls"
 WHOLE = """
@@ -42,7 +42,7 @@ http {{
 
 @contextmanager
 def before(folder: Path, port: int, locations: str) -> Iterator[Path]:
-    """nginx on ``port``, with these locations; gives the file of its errors."""
+    """Run nginx on ``port`` with these locations; yield its error log."""
     folder.mkdir()
     file = folder / "nginx.conf"
     file.write_text(WHOLE.format(folder=folder, port=port, tls=TLS, locations=locations))
@@ -99,7 +99,7 @@ def below() -> Iterator[Below]:
 
 @pytest.fixture
 def page(browser: Browser, below: Below, complaints: Complaints) -> Iterator[Page]:
-    """Signed in through nginx, on Overview; nothing was missing or refused until the end."""
+    """A page signed in through nginx; afterwards, fail if anything was missing or refused."""
     with opened(browser, ignore_https_errors=True, timezone_id="UTC", locale="en-GB") as context:
         page = context.new_page()
         complaints.watch(page)

@@ -1,4 +1,4 @@
-"""Charts of Trends drawn from figures of history: what is drawn, what is read under the cursor, and the table agree."""
+"""The charts of Trends agree with history's figures: the drawing, the readout under the cursor, and the table."""
 
 import json
 import re
@@ -20,14 +20,14 @@ from tests.journeys.product import Product
 
 pytestmark = pytest.mark.journey
 HOURS, SHOP = 5, "Journey.Charted"
-COUNTED = {"succeeded": 1, "failed": 2}  # the columns of the table
+COUNTED = {"succeeded": 1, "failed": 2}  # columns of the table
 TIMED = {"p50": 4, "p95": 5, "p99": 6}
 
 
 @pytest.fixture
 def figures(product: Product, databases: Databases, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Five hours of an endpoint that nobody else has: each with other numbers and times."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser is driven from within a loop of its own
+    """Five hours of an endpoint of this test's own, each with other counts and times."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser runs its own event loop in this thread
     begin = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - (HOURS + 1) * timedelta(hours=1)
     with databases.as_django(product.dsn):
         for hour in range(HOURS):
@@ -52,7 +52,7 @@ def test_each_figure_of_a_chart_is_that_of_its_table(page: Page, product: Produc
     chart = page.locator('[data-plot="many"]')
     expect(chart.locator("canvas")).to_be_visible()
     chart.focus()
-    page.keyboard.press("ArrowRight")  # the newest step, and from there on back
+    page.keyboard.press("ArrowRight")  # the newest step, then backwards
     at = len(data["at"]) - 1
     for place, cells in zip(reversed(drawn), told, strict=True):
         while at > place:
@@ -67,7 +67,7 @@ def test_each_figure_of_a_chart_is_that_of_its_table(page: Page, product: Produc
 
 
 def test_a_chart_says_every_span_and_count_as_tables_do(page: Page, product: Product) -> None:
-    """Of each bucket that a time may fall into, in each form: what the page is told is what it says."""
+    """For every bucket of a time, and every form: the browser formats the values as the server does."""
     page.goto(f"{product.url}/trends/")
     spans = [value(each) for each in range(-1, 1_300)]
     said = page.evaluate("told => told.map(window.pgqueue.plot.span)", [nearest(each) for each in spans])
@@ -79,7 +79,7 @@ def test_a_chart_says_every_span_and_count_as_tables_do(page: Page, product: Pro
 
 
 def test_a_chart_says_every_month_as_tables_do(page: Page, product: Product) -> None:
-    """Browsers say Sept in British English."""
+    """Browsers abbreviate September to Sept in British English."""
     page.goto(f"{product.url}/trends/")
     days = [datetime(2020, month, 7, tzinfo=UTC) for month in range(1, 13)]
     said = page.evaluate("told => told.map(window.pgqueue.plot.day)", [each.timestamp() for each in days])

@@ -1,4 +1,4 @@
-"""The files of history come after the rest of a conversation, by a script or by a link; the rest is there at once."""
+"""A conversation shows history's files after the rest, by a script or a link; the rest is shown at once."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ HEADLINE = "ShipOrder is dead in Shipping"
 
 @pytest.fixture
 def with_history(product: Product) -> Iterator[None]:
-    """As the manifest says; the file itself is gone."""
+    """A history file in the manifest that does not exist on disk."""
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
         connection.run(A_FILE)
         yield
@@ -62,7 +62,7 @@ def test_a_part_that_does_not_come_is_said_in_its_place(
     page.goto(product.url + ADDRESS)
     expect(page.get_by_text("This part could not be loaded.")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_contain_text(HEADLINE)
-    complaints.clear()  # that it was not loaded
+    complaints.clear()  # the failed load
 
 
 def test_from_a_dead_message_to_its_conversation_and_back(page: Page, product: Product) -> None:

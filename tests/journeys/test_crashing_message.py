@@ -1,4 +1,4 @@
-"""A message that ends its process: its page, a process's log, and moving it out without scripts."""
+"""A message that crashes its process: its page, the process's log, and moving it out without scripts."""
 
 from collections.abc import Iterator
 from uuid import UUID, uuid4
@@ -30,7 +30,7 @@ def session(product: Product) -> Iterator[Connection]:
 
 @pytest.fixture
 def deadly(session: Connection) -> Iterator[UUID]:
-    """A message in a queue that nobody of ours receives from, said to have ended three processes."""
+    """A message in a queue without a receiver, recorded as having ended three processes."""
     row_id = uuid4()
     session.run('insert into "Billing" (id, headers, body) values (%s, %s, %s)', [row_id, HEADERS, b"{}"])
     seq = session.value('select seq from "Billing" where id = %s', [row_id])

@@ -1,4 +1,4 @@
-"""One header of many is changed: chosen, seen while it is typed, kept, with the keyboard alone, and on a phone."""
+"""Changing one header of many messages: chosen, previewed while typing and kept, by keyboard alone and on a phone."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""An evening with one endpoint stopped and one paused: what every page says first, and what goes on from there."""
+"""An evening with one endpoint stopped and one paused: the first line of every page, and the ways on from there."""
 
 import re
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ def press(page: Page, product: Product, endpoint: str, *buttons: str) -> None:
     page.goto(f"{product.url}/endpoints/{endpoint}/")
     for button in buttons:
         page.get_by_role("button", name=button, exact=True).first.click()
-    expect(page.locator(".notice.good")).to_be_visible()  # whoever leaves before takes the act back
+    expect(page.locator(".notice.good")).to_be_visible()  # leaving earlier would cancel the request
 
 
 def order_waits(product: Product) -> bool:
-    """Whether there is one that stays: who asks for a price is gone within seconds, and then nothing waits."""
+    """Return whether an order waits that stays: price requests expire within seconds."""
     with postgresql().connect(product.dsn, read_only=True, for_handlers=True) as connection:
         asked = """select exists (select from demo."Demo.Orders" where expires is null)"""
         return bool(connection.value(asked))
@@ -36,7 +36,7 @@ def order_waits(product: Product) -> bool:
 
 @pytest.fixture
 def no_dead_of_web(product: Product) -> Iterator[None]:
-    """None counts: another journey may have left some, and then its queue is critical, paused or not."""
+    """Switch off Web's dead target: dead messages of another journey would make it critical, paused or not."""
     aim = """update pgqueue_console.pgqueue_queue set target_dead = %s where "table" = 'Demo.Web'"""
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
         connection.run(aim, [None])
@@ -46,18 +46,18 @@ def no_dead_of_web(product: Product) -> Iterator[None]:
 
 @pytest.fixture
 def incident(page: Page, product: Product, no_dead_of_web: None) -> Iterator[Page]:
-    """Orders is stopped while the shop goes on sending to it; then Web is paused."""
+    """Stop Orders while the shop still sends to it; then pause Web."""
     press(page, product, "Demo.Orders", "Stop…", "Stop it")
     until(lambda: order_waits(product), what="an order")
     page.goto(product.url)
-    expect(page.locator("#v")).to_have_text(STOPPED)  # told to an open page, without its being loaded again
+    expect(page.locator("#v")).to_have_text(STOPPED)  # pushed to the open page, without a reload
     press(page, product, "Demo.Web", "Pause…", "Pause it")
     yield page
     for endpoint, button in (("Demo.Orders", "Start"), ("Demo.Web", "Resume")):
         page.goto(f"{product.url}/endpoints/{endpoint}/")
         if (left := page.get_by_role("button", name=button, exact=True)).count():
             left.first.click()
-            expect(page.locator(".notice.good")).to_be_visible()  # a window closed amid an answer may never be
+            expect(page.locator(".notice.good")).to_be_visible()  # a window closed during a response may hang
 
 
 def test_the_cause_is_said_first_on_every_page_and_ends_there(
@@ -110,7 +110,7 @@ def test_warnings_are_acknowledged_without_scrolling_sideways_at_1024_px(page: P
 
 
 def test_no_figure_prints_over_the_next_tile(page: Page, product: Product) -> None:
-    """What was there before the sampler began is said to be at least so old: the longest that a tile holds."""
+    """Messages older than the sampler's first look have a minimum age: the longest text that a tile shows."""
     page.goto(f"{product.url}/queues/public/Poison.OddValues/")
     oldest = page.locator('[data-live="now.oldest"]')
     expect(oldest).to_contain_text("at")

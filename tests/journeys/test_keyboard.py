@@ -1,4 +1,4 @@
-"""Without a mouse: nothing here is pressed but keys."""
+"""Without a mouse: these journeys only press keys."""
 
 import re
 
@@ -15,7 +15,7 @@ DEAD = "/archive/?q=state:dead"
 
 
 def said(page: Page, what: str | re.Pattern[str]) -> None:
-    """By the act before; focus is there."""
+    """The notice of the act is shown and has the focus."""
     expect(page.locator(".notice[role=status]").filter(has_text=what)).to_be_focused()
 
 
@@ -38,7 +38,7 @@ def test_ticked_ones_are_frozen_without_walking_through_the_list(page: Page, pro
     expect(page.get_by_role("heading", level=1)).to_have_text(asks)
     page.get_by_label("Reason, kept in the audit").focus()
     page.keyboard.type("the reason is said")
-    press(page, "Enter")  # as people do in a field: it starts nothing
+    press(page, "Enter")  # pressed in a field, as people do: it starts nothing
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text(asks)
 
@@ -80,8 +80,8 @@ def test_the_list_of_keys_takes_focus_and_gives_it_back(page: Page, product: Pro
 
 
 def test_a_warning_is_acknowledged_from_the_list_and_taken_back(page: Page, product: Product) -> None:
-    page.goto(f"{product.url}/alerts/?by=list&q=queue:Sales")  # recorded: none of them ends meanwhile
-    press(page, "a")  # no row is held: nothing happens
+    page.goto(f"{product.url}/alerts/?by=list&q=queue:Sales")  # recorded warnings: none resolves meanwhile
+    press(page, "a")  # no row is selected: nothing happens
     press(page, "j", "j")
     row = page.locator("main tbody tr").nth(1)
     about = row.locator('a[href^="/alerts/"]').get_attribute("href") or ""
@@ -135,7 +135,7 @@ def test_a_peek_delay_is_set_and_taken_back(page: Page, product: Product) -> Non
 
 
 def tab_to(page: Page, place: Locator) -> None:
-    """As often as it takes; a page that nobody walks through in 200 steps has no end."""
+    """Press Tab until it has the focus; more than 200 steps are too many for anybody."""
     for _ in range(200):
         press(page, "Tab")
         if place.evaluate("place => place === document.activeElement"):

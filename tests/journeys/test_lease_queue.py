@@ -1,4 +1,4 @@
-"""An operator looks at the lease queue, publishes into it, takes a lock off, ends a message and retries it."""
+"""An operator views the lease queue, publishes, removes a lock, ends a message and retries it."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.journey
 
 @pytest.fixture(scope="module")
 def product() -> Iterator[Product]:
-    """One that watches the lease queue."""
+    """A product that watches the lease queue."""
     folder = Path(tempfile.mkdtemp(prefix="pgqueue-lease-"))
     folder.chmod(0o755)
     product = Product(folder / "var", ports.free(), PGQUEUE_QUEUE_SCHEMAS="public,Legacy,demo,messages")
@@ -40,14 +40,14 @@ def product() -> Iterator[Product]:
 @pytest.fixture
 def queue(product: Product) -> Iterator[LeaseQueue]:
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
-        connection.run("delete from messages.message")  # of another journey
+        connection.run("delete from messages.message")  # left by another journey
     queue = LeaseQueue(product.dsn, name="thumbs")
     yield queue
     queue.close()
 
 
 def fill(queue: LeaseQueue) -> int:
-    """Two that are locked, one of them for long, one that is kept for later, two that wait; some that have ended."""
+    """Two locked messages, one for long; one released for later; two waiting; some ended."""
     queue.publish_many([{"kind": "render", "asset": f"sku/{number}.png", "width": 800} for number in range(12)])
     leases = queue.claim(12, lock_for=600)
     for place, lease in enumerate(leases):
@@ -86,7 +86,7 @@ def test_from_a_stuck_lock_to_a_retry(page: Page, product: Product, queue: Lease
     expect(page.locator("#message-err")).to_contain_text("line 1, column 29")
     shoot(page, "lease-publish")
     assert [each for each in complaints if "422" not in each] == []
-    complaints.clear()  # the answer to what is no JSON
+    complaints.clear()  # the answer to invalid JSON
     page.get_by_label("Message, JSON").fill('{"kind": "render", "asset": "sku/TEST.png"}')
     page.get_by_role("button", name=re.compile("Publish 1 in")).click()
     expect(page.get_by_text(re.compile("Published as message"))).to_be_visible()
@@ -120,7 +120,7 @@ def test_from_a_stuck_lock_to_a_retry(page: Page, product: Product, queue: Lease
 
 
 def test_ticked_locks_are_taken_off_at_phone_width(page: Page, product: Product, queue: LeaseQueue) -> None:
-    """Two of three: ticked, asked, done; the third keeps its lock."""
+    """Two of three are ticked, confirmed and done; the third keeps its lock."""
     ids = queue.publish_many([{"kind": "ticked", "asset": f"sku/{number}.png"} for number in range(3)])
     until(lambda: queue.claim(100, lock_for=600) == [], 30, what="locks on all that wait")
     page.set_viewport_size({"width": 390, "height": 844})

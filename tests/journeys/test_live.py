@@ -1,4 +1,4 @@
-"""Figures change on an open page by themselves, and say so when they no longer can (C2)."""
+"""Figures on an open page update by themselves, and the page says when they no longer can (C2)."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ select gen_random_uuid(), '{"NServiceBus.EnclosedMessageTypes":"Shop.Ship"}', '{
 
 
 def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, product: Product) -> None:
-    emptied(product, "Shipping")  # another journey may have retried one of its dead
+    emptied(product, "Shipping")  # another journey may have retried one of its dead messages
     page.goto(f"{product.url}/queues/public/Shipping/")
     ready = page.locator("dl.figs > div").filter(has_text=re.compile(r"^\s*Ready")).locator("dd.v")
     expect(ready).to_have_text("0")
@@ -103,7 +103,7 @@ def test_keys_lead_around(page: Page, product: Product) -> None:
 
 
 def test_a_second_that_passes_lays_a_long_list_out_a_few_times(page: Page, product: Product) -> None:
-    """Not once for each age in it: a slow machine did nothing else."""
+    """Not once per age in it: a slow machine would do nothing else."""
     page.goto(f"{product.url}/queues/public/Sales/messages/")
     ages = page.locator('time[data-as="ago"]').count()
     assert ages > 90
@@ -122,7 +122,7 @@ def test_a_second_that_passes_lays_a_long_list_out_a_few_times(page: Page, produ
     assert layouts() - before < ages
 
 
-# A log that is followed shows what is printed, from its end; whoever has scrolled up reads on undisturbed.
+# A followed log shows new lines at its end; a reader who has scrolled up is not moved.
 ONE = """select id, log from pgqueue_console.pgqueue_process
     where role = 'endpoint' and ended_at is null and log <> '' limit 1"""
 AT_THE_END = "log => log.scrollTop > 0 && log.scrollTop + log.clientHeight > log.scrollHeight - 4"

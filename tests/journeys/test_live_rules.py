@@ -1,4 +1,4 @@
-"""Nothing moves under the hand: order, rows, what a person holds, a hidden tab, old figures (CONSOLE 3.1)."""
+"""Live updates move nothing that a person uses: order, rows, selection, a hidden tab, old figures (CONSOLE 3.1)."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from tests.journeys.product import Product
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.journey
-SOON = PATIENCE * 1000  # milliseconds: what just must happen, and nobody of the browser waits for by itself
+SOON = PATIENCE * 1000  # milliseconds: for waits that the browser's own patience does not cover
 SEND = """
 insert into public."{}" (id, headers, body)
 select gen_random_uuid(), '{{"NServiceBus.EnclosedMessageTypes":"Shop.Ship"}}', '{{}}' from generate_series(1, {})
@@ -68,7 +68,7 @@ def ready_of(row: Locator) -> Locator:
 
 
 def told(page: Page, key: str, value: str) -> None:
-    """Wait until the stream has brought it."""
+    """Wait until the stream has sent this value."""
     page.wait_for_function("([key, value]) => window.told[key] === value", arg=[key, value], timeout=SOON)
 
 
@@ -79,7 +79,7 @@ def order(page: Page) -> list[str]:
 def test_the_order_is_frozen_until_a_person_sorts_again(
     page: Page, product: Product, database: Connection, queue: str
 ) -> None:
-    """L2, of two queues that nobody else sends to: the shop goes on beside them. A figure alone changes no order."""
+    """L2, with two queues that only this test sends to, beside the shop: a changed figure does not reorder rows."""
     calm = 'update pgqueue_console.pgqueue_queue set target_age_seconds = null where "table" like %(name)s'
     with made(database, f"{queue}.2", 5):
         database.run(calm, {"name": f"{queue}%"})
@@ -104,7 +104,7 @@ def test_the_order_is_frozen_until_a_person_sorts_again(
 def test_a_message_that_left_stays_as_a_row_that_says_so(
     page: Page, product: Product, database: Connection, queue: str
 ) -> None:
-    """L4, and L3: what arrives is offered, not pushed in."""
+    """L4, and L3: new rows are offered, not inserted."""
     page.goto(f"{product.url}/queues/public/{queue}/messages/")
     rows, more = page.locator("tr[data-seq]"), page.get_by_role("link", name="More arrived since. Show them")
     expect(rows).to_have_count(3)
@@ -124,7 +124,7 @@ def test_a_message_that_left_stays_as_a_row_that_says_so(
 
 
 def test_a_process_that_ended_stays_as_a_row_that_says_so(page: Page, product: Product, database: Connection) -> None:
-    """L4, and L3: its row is no longer sent, and would say for ever that it waits for its next start."""
+    """L4, and L3: its row is no longer sent and would otherwise wait for its next start for ever."""
     asked = """select id, pid from pgqueue_console.pgqueue_process
         where endpoint = 'Demo.Web' and ended_at is null order by id desc limit 1"""
     found = until(lambda: database.one(asked), what="a process of Demo.Web")
@@ -147,7 +147,7 @@ def test_a_process_that_ended_stays_as_a_row_that_says_so(page: Page, product: P
 
 def test_resolved_need_stays_greyed_on_overview(page: Page, database: Connection) -> None:
     """L4 on Overview."""
-    needs = page.locator("[data-need]")  # of one of the recorded queues, which nothing happens to
+    needs = page.locator("[data-need]")  # a recorded queue, which does not change
     one = needs.filter(has=page.locator('.where a[href^="/queues/public/"]')).first
     expect(one).to_be_visible()
     key = one.get_attribute("data-need")
@@ -161,7 +161,7 @@ def test_resolved_need_stays_greyed_on_overview(page: Page, database: Connection
     said = gone.get_by_text("Solved")
 
     def acknowledged() -> bool:
-        """All that there are: another may be opened at any moment."""
+        """Acknowledge all: another may open at any moment."""
         database.run(open_here.format("now()", int(key.removeprefix("q"))))
         database.notify("pgqueue_alert")
         with suppress(AssertionError):
@@ -185,7 +185,7 @@ def selected(page: Page, row: Locator) -> Iterator[None]:
 
 @contextmanager
 def pressed(page: Page, row: Locator) -> Iterator[None]:
-    ready_of(row).hover()  # no link: letting go would follow it
+    ready_of(row).hover()  # not on a link: releasing the button would follow it
     page.mouse.down()
     yield
     page.mouse.up()
@@ -196,7 +196,7 @@ def test_hands_off_a_row_that_somebody_holds(
     page: Page, product: Product, database: Connection, queue: str, holding: Any
 ) -> None:
     """L5: the swap waits, and the newest value wins."""
-    page.goto(f"{product.url}/queues/?sort=-ready&q={queue}")  # alone: nothing else moves it away under the hand
+    page.goto(f"{product.url}/queues/?sort=-ready&q={queue}")  # alone in the list: nothing else moves it away
     page.evaluate(LISTEN)
     row = row_of(page, queue)
     key = ready_of(row).get_attribute("data-live") or ""
@@ -229,7 +229,7 @@ def test_a_hidden_tab_closes_its_stream_and_catches_up(
 
 @contextmanager
 def no_samples(database: Connection) -> Iterator[None]:
-    """The sampler stands still."""
+    """Stop the sampler."""
     asked = """select pid from pgqueue_console.pgqueue_process
         where role = 'sampler' and ended_at is null order by id desc limit 1"""
     sampler = until(lambda: database.value(asked), what="the sampler")
@@ -244,7 +244,7 @@ def no_samples(database: Connection) -> Iterator[None]:
 def test_old_figures_stay_and_say_how_old_they_are(
     page: Page, product: Product, database: Connection, queue: str
 ) -> None:
-    """L6: nothing known is blanked, and nothing is made older than it was seen."""
+    """L6: known figures are never blanked, and their age starts when they were last seen."""
     page.goto(f"{product.url}/queues/public/{queue}/")
     ready, stale = page.locator('[data-live="now.ready"]').first, page.locator("#freshness")
     oldest, sampled_ago = page.locator("[data-since][data-target]").first, page.locator("[data-live-age]")
@@ -255,10 +255,10 @@ def test_old_figures_stay_and_say_how_old_they_are(
         expect(page.locator("body")).to_have_class(re.compile("figures-stale"))
         assert ready.inner_text() == "3"
         before = oldest.inner_text()
-        for seconds in ("[5-9]", "[7-9]"):  # or later, where nobody looked in time
+        for seconds in ("[5-9]", "[7-9]"):  # or later, if nobody looked in time
             expect(sampled_ago).to_have_text(re.compile(f"^({seconds}|{LONGER})"))
         assert oldest.inner_text() == before
-        for word in ("Paused", "Live"):  # the stream that is asked for again brings everything
+        for word in ("Paused", "Live"):  # the reopened stream sends everything
             page.keyboard.press(".")
             expect(page.locator("[data-live-word]")).to_have_text(word)
         expect(sampled_ago).to_have_text(re.compile(f"^(9|{LONGER})"))
@@ -268,7 +268,7 @@ def test_old_figures_stay_and_say_how_old_they_are(
 
 
 def test_verdict_and_warnings_update_without_the_sampler(page: Page, product: Product, database: Connection) -> None:
-    """L6: the verdict, and a warning that opens, on Overview and on the page of warnings."""
+    """L6: the verdict, and a warning that opens, on Overview and on Warnings."""
     warnings, needs = page.context.new_page(), page.locator("[data-need]")
     warnings.goto(f"{product.url}/alerts/")
     for each in (page, warnings):

@@ -1,4 +1,4 @@
-"""The mail of a warning, as a browser shows it: on a phone no name of any length pushes it off the screen."""
+"""The mail of a warning in a browser: on a phone no name, however long, makes it wider than the screen."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What somebody on call reads first, looks for, and is led to: piles, searches, queues that are gone, old deaths."""
+"""What somebody on call reads and searches first: piles, searches, removed queues, old deaths."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from tests.said_times import SHORT
 from tests.waiting import until
 
 pytestmark = pytest.mark.journey
-NEWSLETTER = '"public"."Newsletter"'  # a queue that is gone, with dead messages
+NEWSLETTER = '"public"."Newsletter"'  # a queue that no longer exists, with dead messages
 AUDIT = '"public"."audit"'
 Models = Callable[[Callable[[], object]], object]
 BEGAN = """update pgqueue_cursor set position = position || jsonb_build_object('began', %s::text)
@@ -35,7 +35,7 @@ CONSOLE = "set search_path = pg_catalog, pgqueue_console"
 
 @pytest.fixture
 def rows(product: Product) -> Iterator[Connection]:
-    """A session in which the console's tables need no schema before them."""
+    """A session with the console's tables on its search path."""
     with postgresql().connect(product.dsn, for_handlers=True) as session:
         session.run(CONSOLE)
         yield session
@@ -43,7 +43,7 @@ def rows(product: Product) -> Iterator[Connection]:
 
 @pytest.fixture
 def only_newsletter_is_new(rows: Connection) -> Iterator[None]:
-    """Every other warning that is open began a day before it did."""
+    """Every other open warning began a day earlier."""
     began = rows.all("select id, opened_at from pgqueue_alert where resolved_at is null")
     rows.run(
         "update pgqueue_alert set opened_at = case when queue = %s then now() else opened_at - interval '1 day' end"
@@ -70,7 +70,7 @@ def test_the_new_stands_first_and_an_old_pile_turns_grey(
     assert above
     assert below
     assert above["y"] + above["height"] <= below["y"]
-    # of one of the recorded queues, which nothing happens to meanwhile
+    # a recorded queue, which does not change meanwhile
     pile = older.locator("[data-need]").filter(has=page.locator('.where a[href^="/queues/public/"]')).first
     key, name = pile.get_attribute("data-need"), pile.get_by_role("link").first.inner_text()
     pile.get_by_role("button", name="Acknowledge…").click()
@@ -85,7 +85,7 @@ def test_the_new_stands_first_and_an_old_pile_turns_grey(
 def test_a_search_says_where_it_looked_and_the_finder_hands_its_text_on(
     page: Page, product: Product, rows: Connection, complaints: Complaints
 ) -> None:
-    """An order's number is in bodies only: neither ``message:`` nor the finder says that it is nowhere."""
+    """The number is in bodies only: neither ``message:`` nor the finder claims that it is nowhere."""
     order, conversation = _carried(rows)
     page.goto(f"{product.url}/archive/?q=state:dead+message:{order}")
     expect(page.get_by_role("heading", name="No error's message has this")).to_be_visible()
@@ -102,7 +102,7 @@ def test_a_search_says_where_it_looked_and_the_finder_hands_its_text_on(
     page.goto(f"{product.url}/messages/?q={conversation}")
     expect(page.locator("main")).to_contain_text(re.compile(f"Conversation of \\d+ messages|{conversation}"))
     expect(page.locator("main")).not_to_contain_text("No message was found")
-    complaints[:] = [text for text in complaints if "404" not in text]  # where nothing is found by an id
+    complaints[:] = [text for text in complaints if "404" not in text]  # the 404 of an unknown id
 
 
 def test_a_link_to_a_queue_that_is_gone_leads_to_its_dead(page: Page, product: Product, rows: Connection) -> None:
@@ -118,7 +118,7 @@ def test_a_link_to_a_queue_that_is_gone_leads_to_its_dead(page: Page, product: P
 
 @pytest.fixture
 def models(product: Product, databases: Databases) -> Iterator[Models]:
-    """``models(act)``: with the product's own rows, in a thread where no browser's loop runs."""
+    """``models(act)`` runs it on the product's own rows, in a thread without the browser's event loop."""
     with ThreadPoolExecutor(1) as thread, ExitStack() as stack:
         thread.submit(stack.enter_context, databases.as_django(product.dsn)).result()
         yield lambda act: thread.submit(act).result()
@@ -126,7 +126,7 @@ def models(product: Product, databases: Databases) -> Iterator[Models]:
 
 
 def test_history_never_says_both_how_far_it_is_and_not_yet(page: Page, product: Product, models: Models) -> None:
-    """As a process reads it that is not the product's, whose history is switched off."""
+    """Read by another process than the product, whose history is switched off."""
     main = page.locator("main")
     try:
         models(_first_batch)
@@ -165,14 +165,14 @@ def _forget() -> None:
 
 
 def test_old_deaths_are_told_once_as_a_pile(page: Page, product: Product, rows: Connection) -> None:
-    """Of two causes; the console began to look long before they came."""
+    """Of two causes; the console was watching long before."""
     until(lambda: rows.value(BEGAN, [(datetime.now(UTC) - 2 * OLD_STOCK).isoformat()]), what="the alerter to begin")
     page.goto(f"{product.url}/alerts/?state=all")
     before = _taken_over(page)
     fail_long_ago(rows, "Shop.TakenOverOne", 3)
     fail_long_ago(rows, "Shop.TakenOverTwo", 2)
     until(lambda: page.reload() and _taken_over(page) == before + 5, 120, "the pile is told")
-    for cause in ("TakenOverOne", "TakenOverTwo"):  # told a moment after the pile
+    for cause in ("TakenOverOne", "TakenOverTwo"):  # reported a moment after the pile
         until(lambda cause=cause: page.reload() and page.locator("tr", has_text=cause).count())  # type: ignore[misc]
         expect(page.locator("tr", has_text=cause)).to_contain_text("not mailed")
     page.goto(f"{product.url}/alerts/mail/")
@@ -180,7 +180,7 @@ def test_old_deaths_are_told_once_as_a_pile(page: Page, product: Product, rows: 
 
 
 def _taken_over(page: Page) -> int:
-    """Of all piles: another error queue may have one of its own."""
+    """The sum over all piles: another error queue may have its own."""
     found = re.findall(r"([\d,]+)\sold deaths taken over from error", page.locator("main").inner_text())
     return sum(int(each.replace(",", "")) for each in found)
 
@@ -192,13 +192,13 @@ OTHERS = (
 
 
 def test_locked_queue_leaves_other_pages_answering(page: Page, product: Product, rows: Connection) -> None:
-    """Twelve want to see its messages at once; whoever wants anything else is answered meanwhile."""
+    """Twelve requests wait for its messages; all other pages answer meanwhile."""
     cookies = {each["name"]: each["value"] for each in page.context.cookies()}
 
     def asked(path: str) -> httpx.Response:
         return httpx.get(f"{product.url}{path}", cookies=cookies, timeout=60)
 
-    # not of before: another journey may have stopped the sampler, or ended a process
+    # another journey may have stopped the sampler or ended a process
     until(lambda: asked("/readyz").status_code == 200, what="all parts to be fresh")
     with ThreadPoolExecutor(12) as people, rows.transaction():
         rows.run('lock table public."Mailer" in access exclusive mode')
@@ -219,7 +219,7 @@ def fail_long_ago(rows: Connection, cause: str, count: int) -> None:
 
 
 def _carried(rows: Connection) -> tuple[str, str]:
-    """An order's number that bodies of dead messages carry and no id does, and the conversation of one of them."""
+    """An order number in bodies of dead messages that no id contains, and the conversation of one of them."""
     asked = "select body, headers from messages.message_archive where state = 'dead' and queue like '%%Billing%%'"
     for row in rows.all(f"{asked} order by id"):
         try:

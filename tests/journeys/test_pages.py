@@ -65,12 +65,12 @@ PAGES = {
     "masking": "/settings/masking/",
     "retry-rules": "/settings/retry-rules/",
 }
-ALIKE = {"exclude": [["tbody tr:nth-child(n+12)"]]}  # of a hundred rows: what the first have, all have
+ALIKE = {"exclude": [["tbody tr:nth-child(n+12)"]]}  # of a hundred rows the first represent all
 AXE: dict[str, Any] = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "resultTypes": ["violations"],
 }
-# what another look may change of what was judged in the light one: contrast, and on a phone what a finger hits
+# rules that may differ from the light look: contrast, and on a phone touch targets
 RULES: dict[str, dict[str, Any]] = {
     "light": AXE,
     "dark": {**AXE, "runOnly": {"type": "rule", "values": ["color-contrast"]}},
@@ -79,16 +79,16 @@ RULES: dict[str, dict[str, Any]] = {
         "runOnly": {"type": "rule", "values": ["color-contrast", "target-size", "scrollable-region-focusable"]},
     },
 }
-# what follows the size of the window is drawn again in the next frame
+# elements that follow the window's size are redrawn in the next frame
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
-# what a thumb must hit that is smaller than 24 px either way; links within a line of text may be (WCAG 2.5.8)
+# touch targets below 24 px either way; links within a line of text are exempt (WCAG 2.5.8)
 SMALL = """() => [...document.querySelectorAll("a, button, summary, select, textarea, input:not([type=hidden])")]
   .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".vh, .skip")
     && !(each.matches("a") && getComputedStyle(each).display === "inline"))
   .map((each) => [each.innerText || each.name || each.className, each.getBoundingClientRect()])
   .filter(([, box]) => box.width > 0 && (box.width < 23.5 || box.height < 23.5))
   .map(([name, box]) => `${name.trim()}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
-# text that is cut off or prints over what is beside it; names that end in … do so by design, and have a title
+# text that is cut off or overlaps its neighbour; names that end in … do so by design, and have a title
 CUT = """() => [...document.querySelectorAll("body *")]
   .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".vh, .skip, svg, [hidden]")
     && each.textContent.trim() && each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1)
@@ -96,12 +96,12 @@ CUT = """() => [...document.querySelectorAll("body *")]
   .filter(([, style]) => style.display !== "inline" && style.textOverflow !== "ellipsis"
     && !["auto", "scroll"].includes(style.overflowX))
   .map(([each]) => `${each.tagName}.${each.className}: ${each.textContent.trim().slice(0, 60)}`)"""
-# what says how something is, and is seen only by whoever scrolls its table sideways
+# status tags that are visible only after scrolling their table sideways
 ASIDE = """() => [...document.querySelectorAll(".scroll .tag")]
   .filter((each) => each.checkVisibility({ visibilityProperty: true })
     && each.getBoundingClientRect().right > each.closest(".scroll").getBoundingClientRect().right)
   .map((each) => `${each.textContent.trim()} is out of sight`)"""
-# plain words that go on in the next line, in their middle; of code, and of long names, the browser may break any
+# plain words broken across lines; in code and long names the browser may break any
 BROKEN = """() => {
   const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const found = [], word = document.createRange();
@@ -118,7 +118,7 @@ BROKEN = """() => {
   }
   return found;
 }"""
-# a label beside what it names, whose letters do not stand on one line; an empty box in each marks where they stand
+# a label whose baseline differs from that of its value; an empty box in each marks the baseline
 ASKEW = """() => {
   const baseline = (place) => {
     const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
@@ -180,8 +180,7 @@ def test_page(name: str, window: tuple[str, Page], product: Product, complaints:
 
 @contextmanager
 def standing_still(page: Page) -> Iterator[None]:
-    """For axe, which styles elements for a moment: a page that asks for itself again would copy that to new ones,
-    which its policy forbids."""
+    """Pause self-refresh for axe, which styles elements briefly: the policy forbids a refresh to copy such styles."""
     page.evaluate("sessionStorage.setItem('paused', 'yes')")  # static/pgqueue_admin/self_refresh.js
     yield
     page.evaluate("sessionStorage.removeItem('paused')")
@@ -206,7 +205,7 @@ def overflow(page: Page, width: int) -> int:
 
 
 def cut(page: Page, width: int) -> list[str]:
-    """Pills, cells, labels and all else whose text is not seen whole in a window of this width."""
+    """Pills, cells, labels and other elements whose text is not fully visible in a window of this width."""
     before = page.viewport_size
     page.set_viewport_size({"width": width, "height": 844})
     page.evaluate(DRAWN)
@@ -220,7 +219,7 @@ ALL_BUSY = """() => {
   const places = document.querySelectorAll('[data-live$=".busy"] .sub');
   for (const place of places) place.textContent = "100% of the last minute";
 }"""
-# what the bar on top says of the figures, among it what it says until the stream is open
+# the states of the figures in the top bar, including the text before the stream opens
 STATES = ("Live", "As of 12:50", "Cut off", "Paused", "Signed out")
 SAYS = """([environment, state]) => {
   document.querySelector(".env").lastChild.textContent = environment;
@@ -232,7 +231,7 @@ def test_the_bar_fits_a_phone_whatever_it_says(browser: Browser, product: Produc
     with opened(browser, **WINDOWS["phone"], timezone_id="UTC") as context:
         page = context.new_page()
         sign_in(page, product)
-        page.route("**/console*.js", lambda route: route.abort())  # each second it would say anew what it knows
+        page.route("**/console*.js", lambda route: route.abort())  # it would overwrite the text each second
         page.goto(f"{product.url}/queues/")
         wide = []
         for environment in ("demo", "staging", "production"):
@@ -242,7 +241,7 @@ def test_the_bar_fits_a_phone_whatever_it_says(browser: Browser, product: Produc
     assert wide == []
 
 
-# as a search says them that stopped before its end, which a machine does that is slow
+# the text of a search that stopped before its end, as on a slow machine
 LED_ON = """() => document.querySelector(".covered").append(
   ...["Search the next 50,000 messages of it", "Narrow by queue, type, error, endpoint, state"].map((said) => {
     const link = Object.assign(document.createElement("a"), { href: "#", textContent: said });
@@ -264,7 +263,7 @@ def test_a_finger_hits_each_link_of_what_was_searched(browser: Browser, product:
 
 @pytest.mark.parametrize("address", ["/workers/", "/endpoints/Demo.Billing/"])
 def test_a_process_is_in_sight_with_all_its_figures(address: str, browser: Browser, product: Product) -> None:
-    """On a window of 1280 px, too: what lies beyond the edge of its table nobody reads at night."""
+    """At 1280 px too: figures beyond the edge of the table are not read at night."""
     with opened(browser, viewport={"width": 1280, "height": 900}, timezone_id="UTC") as context:
         page = context.new_page()
         sign_in(page, product)

@@ -1,4 +1,4 @@
-"""A stretch of time is chosen on a chart by pointer and by keyboard, and Back returns."""
+"""A time range is selected on a chart by pointer and by keyboard, and Back returns."""
 
 import re
 
@@ -14,7 +14,7 @@ CHOSEN = re.compile("since=.*until=")
 
 @pytest.fixture
 def chart(page: Page, product: Product) -> Locator:
-    """Depth needs no history: samples are enough."""
+    """The chart of depth, which needs samples only, no history."""
     page.goto(f"{product.url}/trends/?w=1h")
     place = page.locator('[data-plot="depth"]')
     expect(place.locator("canvas")).to_be_visible()
@@ -23,7 +23,7 @@ def chart(page: Page, product: Product) -> Locator:
 
 
 def drag(page: Page, place: Locator, share: float) -> None:
-    """From the middle so far to the right, with the button still held."""
+    """Drag right from the middle by this share of the width; keep the button pressed."""
     box = place.bounding_box()
     assert box
     middle, height = box["x"] + box["width"] / 2, box["y"] + 100
@@ -57,11 +57,11 @@ def test_a_stretch_is_chosen_with_the_arrow_keys(page: Page, chart: Locator) -> 
 
 
 def test_rates_and_age_of_samples_are_read_below_depth(page: Page, chart: Locator) -> None:
-    """With history switched off; under the cursor they say that they are known about."""
+    """With history switched off; under the cursor they are marked as approximate."""
     rate, read = page.locator('[data-plot="rate"]'), page.locator('[data-read="in"]')
 
     def is_known() -> bool:
-        """Of the newest minute, else of the one before it."""
+        """Check the newest minute, then the one before it."""
         if re.search("^≈ .*/(s|min|h), .+ in all$", read.inner_text()):
             return True
         page.keyboard.press("ArrowLeft")

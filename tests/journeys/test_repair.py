@@ -58,7 +58,7 @@ def test_a_recorded_failure_is_retried_once_and_only_once(
     assert not [name for name in headers if name.startswith(tuple(FAILURE_PREFIXES))]
     assert new.expires is None
 
-    # the other page follows: it says what became of the message, and offers no second retry
+    # the other page follows: it shows the message's new state and offers no second retry
     expect(second.get_by_role("link", name="Load it again")).to_be_visible()
     expect(second.get_by_role("button", name=re.compile("^Retry"))).to_have_count(0)
     assert len(rows(product, BILLING)) == len(after)
@@ -85,7 +85,7 @@ def test_many_are_frozen_shown_and_then_retried(page: Page, product: Product) ->
 
 
 def place_an_order_that_is_held(product: Product) -> None:
-    """Its own: the shop's first may have been repaired by another journey, and its next is minutes away."""
+    """Send an order of its own: another journey may have repaired the shop's first, and the next is minutes away."""
     customer = Endpoint("Journey", product.dsn, send_only=True)
     order = {"order": "journey-1", "total": 9.90, "carrier": "Parcelways", "suspicious": True}
     customer.send(contracts.queue(contracts.BILLING), order, type=contracts.CHARGE_CARD)

@@ -1,4 +1,4 @@
-"""Somebody writes a schedule, sees what is wrong with it, saves it, and it is sent (L9)."""
+"""A user writes a schedule, sees its faults, saves it, and it is sent (L9)."""
 
 import re
 
@@ -31,7 +31,7 @@ def test_a_schedule_from_the_first_letter_to_its_message(page: Page, product: Pr
     expect(page.get_by_label("weekday")).to_be_focused()
     shoot(page, "schedule-wrong")
     assert [each for each in complaints if "422" not in each] == []
-    complaints.clear()  # the answer to what cannot be saved
+    complaints.clear()  # the answer to an invalid schedule
     page.get_by_label("weekday").fill("*")
     page.get_by_role("button", name="Save").click()
     row = page.get_by_role("row", name=re.compile("Every minute"))
@@ -43,7 +43,7 @@ def test_a_schedule_from_the_first_letter_to_its_message(page: Page, product: Pr
     page.reload()
     expect(row).to_contain_text("waits")
     row.get_by_role("button", name=re.compile("Run now")).click()
-    with page.expect_navigation():  # what follows is told to the page of before, too
+    with page.expect_navigation():  # until it loads, the old page gets the update too
         page.get_by_role("button", name="Run once now").click()
     expect(row).to_contain_text("by ")
     with page.expect_navigation():

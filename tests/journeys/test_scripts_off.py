@@ -1,4 +1,4 @@
-"""Reading, filtering, retrying one and many, and undoing a setting, in a browser that runs no script."""
+"""Reading, filtering, retrying one and many, and undoing a setting in a browser without scripts."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def test_discarded_ones_are_restored(page: Page, product: Product) -> None:
     boxes.nth(2).check()
     page.get_by_role("button", name=re.compile("^Discard")).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(re.compile("Discard 2 messages .*demo"))
-    with page.expect_navigation():  # asked again before it has arrived, it would be taken back
+    with page.expect_navigation():  # a second request before the response would cancel the first
         page.get_by_role("button", name=re.compile("^Discard 2")).click()
     here = page.url
 

@@ -1,4 +1,4 @@
-"""A sign-in that ends while a page is open: the page says so, and what was pressed is not lost out of sight."""
+"""A session that ends while a page is open: the page says so, and a pressed act is not silently lost."""
 
 import re
 from collections.abc import Iterator
@@ -20,15 +20,15 @@ def test_the_page_says_it_and_is_come_back_to(page: Page, product: Product, comp
     page.locator("main tbody th a").first.click()
     page.wait_for_url("**/archive/*/**")
     here = page.url
-    expect(page.locator("[data-live-word]")).to_have_text("Live")  # its keys are heard from then on
+    expect(page.locator("[data-live-word]")).to_have_text("Live")  # from then on it handles keys
     page.context.clear_cookies(name=re.compile("^sessionid_"))
     page.keyboard.press(".")
-    page.keyboard.press(".")  # the stream is asked for again
+    page.keyboard.press(".")  # the stream reconnects
     expect(page.locator("[data-live-word]")).to_have_text("Signed out")
     expect(page.locator("#freshness")).to_contain_text("You are signed out. Reload to sign in")
     page.get_by_role("button", name=re.compile("^Retry")).first.click()
     expect(page.locator(".notice")).to_have_text(NOTHING)
-    expect(page.get_by_label("Name")).to_be_focused()  # once the page is drawn; keys before that go nowhere
+    expect(page.get_by_label("Name")).to_be_focused()  # once the page is drawn; earlier keys are lost
     name, password = product.login
     page.keyboard.type(name)
     page.keyboard.press("Tab")
@@ -42,7 +42,7 @@ def test_the_page_says_it_and_is_come_back_to(page: Page, product: Product, comp
 
 
 def test_a_page_left_open_says_it_by_itself(page: Page, product: Product, complaints: Complaints) -> None:
-    """Signed out in another tab; this one is touched by nobody."""
+    """Signed out in another tab; nobody touches this one."""
     page.goto(f"{product.url}/queues/")
     expect(page.locator("[data-live-word]")).to_have_text("Live")
     other = page.context.new_page()
@@ -52,7 +52,7 @@ def test_a_page_left_open_says_it_by_itself(page: Page, product: Product, compla
     expect(page.locator("[data-live-word]")).to_have_text("Signed out")
     expect(page.locator("#freshness")).to_contain_text("You are signed out. Reload to sign in")
     expect(page.locator("#changed")).to_have_count(0)
-    complaints.clear()  # the stream that was refused
+    complaints.clear()  # the refused stream
 
 
 def test_rights_that_were_taken_are_said_on_the_page(page: Page, product: Product) -> None:

@@ -1,4 +1,4 @@
-"""Many go back in stages: planned, paused, made faster, cancelled, and read what came of each, also on a phone."""
+"""A staged retry of many messages: planned, paused, sped up, cancelled, with its results read, also on a phone."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_a_staged_retry_from_the_archive_to_its_outcomes(
     page.get_by_label(re.compile("that match")).check()
     page.get_by_role("button", name=re.compile(r"^Retry \d+")).click()
     expect(page.get_by_role("heading", name="Plan")).to_be_visible()
-    # until the sampler has seen that nothing waits there, the page offers to wait for a receiver
+    # until the sampler sees an empty queue, the page offers to wait for a receiver
     until(lambda: (page.reload(), page.get_by_role("button", name=AT_ONCE).is_visible())[1], what="an empty queue")
     expect(page.get_by_label("first", exact=True)).to_have_value("5")
     shoot(page, "retry-plan")
@@ -37,7 +37,7 @@ def test_a_staged_retry_from_the_archive_to_its_outcomes(
     page.get_by_label("Reason").fill("it is back")
     page.get_by_role("button", name=re.compile(r"^Retry \d+")).first.click()
     expect(page.get_by_role("alert")).to_contain_text("“fast” is no rate")
-    complaints.clear()  # the answer to what cannot be planned
+    complaints.clear()  # the answer to an invalid plan
     page.get_by_label(re.compile(r"^\d+ at$")).fill("1 /s")
     page.get_by_role("button", name=re.compile(r"^Retry \d+")).first.click()
 
@@ -50,7 +50,7 @@ def test_a_staged_retry_from_the_archive_to_its_outcomes(
     assert overflow(page, 320) <= 0
     page.get_by_label("Send the rest at").fill("2 /s")
     with page.expect_response(lambda answer: answer.url.endswith(f"{page.url.split('/')[-2]}/")):
-        page.locator("h1").click()  # and the page asks for itself again: what is typed stays
+        page.locator("h1").click()  # a self-refresh keeps what is typed
     page.get_by_role("button", name="Send the rest at this rate").click()
     expect(page.get_by_text("The rest goes at 2/s")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Resume the remaining")).click()
@@ -65,7 +65,7 @@ def test_a_staged_retry_from_the_archive_to_its_outcomes(
 
 
 def assert_acts_stand_below_their_set(page: Page) -> None:
-    """On a phone as well: nobody presses before what it is about was in sight."""
+    """On a phone too: the set is seen before its buttons."""
     before = page.viewport_size
     page.set_viewport_size({"width": 390, "height": 844})
     meant = page.get_by_role("heading", name="Messages in the set").bounding_box()

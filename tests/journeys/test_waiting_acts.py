@@ -1,4 +1,4 @@
-"""Taking messages out of a queue that others receive from: switched on, ticked, asked, done, found in the bin."""
+"""Taking messages out of a queue with other receivers: switched on, ticked, confirmed, done, found in the bin."""
 
 import re
 

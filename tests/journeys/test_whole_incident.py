@@ -27,9 +27,9 @@ LOOKS: dict[str, dict[str, Any]] = {
     "phone": WINDOWS["phone"],
     "scripts-off": {**WINDOWS["light"], "java_script_enabled": False},
 }
-GOOD, JUNK, ALL = 5, 8, 600  # the first are handled, the next are cut off on their way, the others wait to be sent
+GOOD, JUNK, ALL = 5, 8, 600  # the first succeed, the next are truncated, the rest wait to be resent
 ELSEWHERE = "public.Shop.Web"
-# as an endpoint of somebody else leaves them in its error queue: one a second, the last of them just now
+# as a foreign endpoint leaves them in its error queue: one a second, the last just now
 DIED = """
 insert into demo.error (id, headers, body)
 select gen_random_uuid(), jsonb_build_object(
@@ -51,7 +51,7 @@ def cause_of(look: str) -> str:
 
 @pytest.fixture(scope="module")
 def incidents(product: Product) -> None:
-    """All at once, so that one wait for the mails serves each."""
+    """All at once, so that one wait for the mails serves every look."""
     about = {"type": contracts.ORDER_SHIPPED, "queue": contracts.queue(contracts.WEB), "all": ALL}
     about |= {"good": GOOD, "junk": JUNK}
     with postgresql().connect(product.dsn, for_handlers=True) as connection:
@@ -60,16 +60,16 @@ def incidents(product: Product) -> None:
 
 
 class Operator:
-    """Somebody at a browser, who presses and types with what they have."""
+    """A person at a browser, who uses the given input device."""
 
     def __init__(self, page: Page, look: str):
         self.page, self.look = page, look
 
     def press(self, place: Locator) -> None:
-        """A button, a link, or what a keyboard ticks."""
+        """Press a button or link, or tick a box."""
         if self.look == "keyboard":
             tab_to(self.page, place)
-        # what is asked for or typed before the next page has arrived would take it back, or go with this one
+        # a request or key before the next page arrives would cancel it or go to the old page
         with self.page.expect_navigation() if self._leads_on(place) else nullcontext():
             if self.look == "keyboard":
                 self.page.keyboard.press("Space" if place.get_attribute("type") == "checkbox" else "Enter")
@@ -98,7 +98,7 @@ class Operator:
             place.select_option(label=option)
 
     def sees(self, place: Locator) -> None:
-        """By itself; where no script runs, by looking again. A page that they have seen fits the window."""
+        """Wait until it is visible; without scripts, by reloading. The page must fit the window."""
         if self.look == "scripts-off":
             until(lambda: place.first.is_visible() or (self.page.goto(self.page.url), place.first.is_visible())[1])
             return
@@ -116,7 +116,7 @@ class Operator:
         return self.page.get_by_role("heading", level=1, name=name)
 
     def number(self) -> str:
-        """Of the operation whose page this is."""
+        """The number of the operation that the page shows."""
         found = re.search(r"/operations/(\d+)/", self.page.url)
         assert found, self.page.url
         return found[1]
@@ -136,7 +136,7 @@ def operator(
 
 
 def test_an_incident_from_its_mail_to_its_audit(operator: Operator, product: Product, incidents: None) -> None:
-    # it comes after 2,400 messages were taken over, and once nothing else is said in a mail
+    # it is sent after 2,400 messages are ingested and no other mail is due
     operator.page.goto(until(lambda: link_of_mail(product, cause_of(operator.look)), 180, "the mail"))
     group = owned_and_noted(operator)
     staged = tried_and_stopped_by_itself(operator)
@@ -148,7 +148,7 @@ def test_an_incident_from_its_mail_to_its_audit(operator: Operator, product: Pro
 
 
 def link_of_mail(product: Product, cause: str) -> str:
-    """The failure that the warning about this cause leads to; it names its messages by a search, next."""
+    """The link to the failure in the mail about this cause; the next link searches for its messages."""
     for each in (product.var / "mail").glob("*.log"):
         for part in each.read_text().split("\nContent-Type: multipart/alternative"):
             text = part if part.startswith("Content-Type") else f"Content-Type: multipart/alternative{part}"
@@ -162,7 +162,7 @@ def link_of_mail(product: Product, cause: str) -> str:
 
 
 def owned_and_noted(operator: Operator) -> str:
-    """Return its fingerprint."""
+    """Return the failure's fingerprint."""
     page = operator.page
     operator.sees(operator.heading("ParcelRefused in Demo.Web"))
     operator.press(operator.button("Take it"))
@@ -185,13 +185,13 @@ def tried_and_stopped_by_itself(operator: Operator) -> str:
     expect(page.get_by_text(f"{ALL - GOOD} at 50/s").first).to_be_visible()
     operator.press(operator.button(re.compile("^Cancel the remaining")))
     operator.press(operator.button(re.compile("^Cancel the remaining .* in demo")))
-    # where the few that had gone are soon known, it has ended before the page is there
+    # if the outcome of the few that went is known soon, it has ended before the page loads
     operator.sees(page.get_by_text(re.compile("the rest cancelled|cancelled by ")))
     return operator.number()
 
 
 def starts(operator: Operator, button: re.Pattern[str]) -> None:
-    """With a reason, and the count where that is asked for."""
+    """Start it with a reason, and with the count where that is asked for."""
     operator.type("Reason, kept in the audit", "the carrier is back")
     if operator.page.get_by_label(re.compile("^Type the count")).count():
         count = operator.page.get_by_text(re.compile("^Type the count")).inner_text()
@@ -200,12 +200,12 @@ def starts(operator: Operator, button: re.Pattern[str]) -> None:
 
 
 def edited(operator: Operator, product: Product) -> None:
-    """One of those that were cut off is mended, and handled."""
+    """Repair one of the truncated messages and see it succeed."""
     page = operator.page
     page.goto(f"{product.url}/archive/")
     page.get_by_label("Search the archive").focus()
     page.keyboard.press("Control+a")
-    order = f"{operator.look}-{1000 + GOOD + JUNK}"  # as its customer names it; it stands in the body alone
+    order = f"{operator.look}-{1000 + GOOD + JUNK}"  # the customer's order number, which only the body contains
     page.keyboard.type(f'state:dead "{order}"')
     with page.expect_navigation():
         page.keyboard.press("Enter")
@@ -224,7 +224,7 @@ def edited(operator: Operator, product: Product) -> None:
 
 
 def the_rest_goes_elsewhere(operator: Operator, product: Product, group: str) -> str:
-    """By a rule, which goes when they have gone."""
+    """Retry the rest by a rule that sends them elsewhere, then remove the rule."""
     page = operator.page
     page.goto(f"{product.url}/settings/retry-rules/")
     operator.type("Message type", contracts.ORDER_SHIPPED)
@@ -245,7 +245,7 @@ def the_rest_goes_elsewhere(operator: Operator, product: Product, group: str) ->
 
 
 def junk_is_discarded(operator: Operator, product: Product) -> str:
-    """Seven that nobody can read: all that match."""
+    """Discard the seven unreadable messages."""
     page = operator.page
     page.goto(f"{product.url}/archive/?q=state:dead+error:MessageUnreadable+id:journey-{operator.look}-*")
     boxes = page.get_by_role("table").get_by_role("checkbox", name=re.compile("^Select archive"))
