@@ -1,4 +1,4 @@
-"""Who looks at pages in tests: a viewer, an operator with every right, and a stranger."""
+"""Signed-in clients for tests of pages: a viewer, an operator with every right, and a user without rights."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from tests.databases import Databases
 
 @pytest.fixture(autouse=True)
 def patience(settings: Settings) -> None:
-    """Figures are stale after 15 s, not 3: a machine that is busy is no sampler that stands still."""
+    """Figures are stale after 15 s instead of 3: a busy machine must not look like a stopped sampler."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 5.0}
 
 
@@ -55,14 +55,14 @@ def as_operator(operator: User) -> Client:
 
 @pytest.fixture
 def recorded(databases: Databases, connect: Connect) -> Iterator[Recorded]:
-    """The recorded queues, with people signed in and the start of their error queue archived."""
+    """The recorded queues, with signed-in users and the start of their error queue archived."""
     with databases.clone("ingested_console") as dsn, databases.as_django(dsn):
         yield Recorded(connect(dsn), dsn)
 
 
 @pytest.fixture(scope="module")
 def looked_at(databases: Databases) -> Iterator[Recorded]:
-    """As ``recorded``, one for all tests of a module: for those that only look."""
+    """One ``recorded`` for all tests of a module, which must only read."""
     with (
         databases.clone("ingested_console") as dsn,
         databases.as_django(dsn),

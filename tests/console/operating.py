@@ -1,4 +1,4 @@
-"""What a person does with an act on many messages: chooses, follows, starts."""
+"""Steps of an act on many messages: choose, follow, start."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What tests of pages share: how they are asked for, what answers, and what is found in one."""
+"""Helpers for tests of pages: requests, answers and searches in them."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from pgqueue_admin.dialects import Connection
 if TYPE_CHECKING:
     from django.test.client import _MonkeyPatchedWSGIResponse
 
-    Answer = _MonkeyPatchedWSGIResponse  # what a Client gives; it has a name for type checkers only
+    Answer = _MonkeyPatchedWSGIResponse  # the answer of a Client; only type checkers have a name for it
 else:
     from django.http import HttpResponse
 
@@ -24,20 +24,20 @@ Page = Callable[..., str]
 
 
 def shown(client: Client, address: str) -> str:
-    """What the page there says, with plain spaces."""
+    """The page's text with plain spaces."""
     response = client.get(address)
     assert response.status_code == 200
     return response.content.decode().replace("\u00a0", " ")
 
 
 def drawn(page: str) -> dict[str, Any]:
-    """What the charts of Trends are drawn from."""
+    """The data behind the charts of Trends."""
     found: dict[str, Any] = json.loads(unescape(matched(r'data-trends="([^"]*)"', page)))
     return found
 
 
 def matched(pattern: str, page: str, flags: int = 0) -> str:
-    """What the pattern's first group finds first."""
+    """The first match of the pattern's first group."""
     match = re.search(pattern, page, flags)
     assert match, pattern
     return match[1]

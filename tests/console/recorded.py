@@ -1,4 +1,4 @@
-"""The recorded database as pages see it: people, and failures that are in the archive."""
+"""The recorded database as pages see it: users, and failures in the archive."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -33,7 +33,7 @@ class Recorded:
 
     @cached_property
     def counter(self) -> Client:
-        """May not read what messages say."""
+        """A user without the right to read messages' contents."""
         return self.signed_in("eva", [])
 
     def signed_in(self, name: str, permissions: Iterable[Permission]) -> Client:

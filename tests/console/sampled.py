@@ -1,4 +1,4 @@
-"""Pages over queues that the sampler has looked at: the recorded shop, or many small ones."""
+"""Pages over sampled queues: the recorded shop, or many small queues."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ def sample(times: int = 1) -> None:
 
 
 def as_when_recorded() -> None:
-    """Oldest messages as old as when they were recorded: what is worst would change with the day of the test."""
+    """Restore the recorded ages of oldest messages: otherwise the worst queue would depend on the date of the test."""
     since = timezone.now() - RECORDED_AT
     LatestSample.objects.exclude(oldest_at=None).update(oldest_at=F("oldest_at") + since)
 
@@ -36,7 +36,7 @@ def signed_in(name: str = "ivo", superuser: bool = False) -> Client:
 
 
 def many_queues(count: int) -> None:
-    """Rows of the console's own tables: as if so many had been found and measured."""
+    """Insert rows of the console's tables, as if so many queues had been found and sampled."""
     now = timezone.now()
     queues = Queue.objects.bulk_create(
         Queue(schema="public", table=f"{'Very' * 8}.Long{number:03d}", kind="input", target_age_seconds=60)
@@ -54,7 +54,7 @@ def many_queues(count: int) -> None:
 
 @contextmanager
 def elsewhere(alias: str, **changes: object) -> Iterator[None]:
-    """Django's ``alias`` pointed somewhere else, such as a port where nobody answers."""
+    """Point Django's ``alias`` elsewhere, such as to a port where nothing answers."""
     entry = connections[alias].settings_dict
     before = dict(entry)
     connections[alias].close()
@@ -71,7 +71,7 @@ def elsewhere(alias: str, **changes: object) -> Iterator[None]:
 
 @contextmanager
 def read_only(alias: str) -> Iterator[None]:
-    """The database of ``alias`` takes no writes, as after a switch-over: sessions that write are ended."""
+    """Make the database of ``alias`` read-only, as after a switch-over: sessions that write are ended."""
     with connections[alias].cursor() as cursor:
         cursor.execute("select current_database()")
         ((name,),) = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""What changed just before: a process that ends again and again does not hide what people did."""
+"""Recent changes: a process that crashes again and again does not hide what people did."""
 
 import re
 from datetime import timedelta

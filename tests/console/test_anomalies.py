@@ -1,4 +1,4 @@
-"""Trends: the band of what is usual, and what was unusual with its numbers, its own window and its messages."""
+"""Trends: the band of usual values, and each anomaly with its numbers, its window and its messages."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ def seen(at: datetime, messages: int, grain: str = "hour", failed: int = 0, **na
 
 
 def unusual(kind: str, hours: int = 2, **changes: Any) -> None:
-    """The hours up to noon, and noon's."""
+    """An anomaly of each of the ``hours`` up to noon."""
     about = {
         "queue": "",
         "endpoint": "Sales",
@@ -50,7 +50,7 @@ def page(client: Client, **asked: str) -> str:
 
 
 def rows(text: str) -> list[str]:
-    """What the list says, line by line, without its tags."""
+    """The lines of the list, without tags."""
     (table,) = re.findall(r'aria-label="Unusual hours, scrolls">.*?</table>', text) or [""]
     lines = re.findall(r"<tr>(.*?)</tr>", table)[1:]
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", line)).replace("\xa0", " ").strip() for line in lines]
@@ -90,7 +90,7 @@ def test_before_three_weeks_the_page_says_when_usual_is_known(as_viewer: Client)
     ],
 )
 def test_page_says_nothing_unusual_only_of_judged_hours(as_viewer: Client, asked: dict[str, str], judged: str) -> None:
-    """Neither of what is older than they are kept, nor of an hour that is not over, nor of three weeks at first."""
+    """Not judged: hours older than the retention, the current hour, and any hour of the first three weeks."""
     for at in (NOON - 4 * WEEK, NOON):
         seen(at, 5)
     text = page(as_viewer, **asked)
@@ -140,7 +140,7 @@ def test_days_are_compared_with_days_and_minutes_with_their_hour(as_viewer: Clie
 
 @pytest.mark.parametrize(("day", "has_band"), [(0, False), (21, False), (84, True)])
 def test_queue_has_a_band_only_where_no_row_names_an_endpoint(as_viewer: Client, day: int, has_band: bool) -> None:
-    """Its line counts all that died in it, and what is kept of a queue has only what names no endpoint."""
+    """Its line counts all deaths in it; what is kept of a queue covers only rows without an endpoint."""
     queue: dict[str, Any] = {"queue": '"public"."Sales"', "type": "Shop.Order"}
     rolled_up(NOON, 90, grain="hour", result="failed", **queue)
     for week in (1, 2, 3):
@@ -176,7 +176,7 @@ def test_each_finding_has_its_numbers_its_window_and_its_messages(as_viewer: Cli
 def test_how_long_it_took_is_told_of_those_of_which_it_is_known(
     as_viewer: Client, timed: int | None, said: str
 ) -> None:
-    """Hours that were judged before anybody counted them say nothing of it."""
+    """Hours judged before timed messages were counted do not mention it."""
     unusual("slower", timed=timed)
     (row,) = rows(page(as_viewer))
     assert f"19 in 20 within ≈ 31 ms{said} ≈ 1 ms, at most" in row.replace("\N{NO-BREAK SPACE}", " ")

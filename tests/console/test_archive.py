@@ -1,4 +1,4 @@
-"""The archive's page: its search, its coverage, its paging, its acts (C4)."""
+"""The archive's page: search, coverage, paging and acts (C4)."""
 
 import re
 from typing import Any
@@ -220,7 +220,7 @@ def test_the_page_says_what_is_removed(looked_at: Recorded, settings: Any) -> No
 
 
 def test_a_search_takes_twenty_words_at_most(recorded: Recorded) -> None:
-    """Each is looked for in each message: a stack trace that was pasted would keep the database busy."""
+    """Each word is searched in each message: a pasted stack trace would keep the database busy."""
     most = " ".join(f"word{number}" for number in range(search.MOST_WORDS))
     assert search.read(most, ALL).error is None
     said = page(recorded.operator, q=f"{most} more")
@@ -229,7 +229,7 @@ def test_a_search_takes_twenty_words_at_most(recorded: Recorded) -> None:
 
 
 def test_unreadable_row_hides_no_other(recorded: Recorded) -> None:
-    """A label of its type is gone, as after a damaged catalog: the server refuses to show that value."""
+    """A label of the enum is missing, as after catalog damage: the server refuses to show that value."""
     look = recorded.connection
     insert = """insert into messages.message_archive
         (created_at, message, result, handled_by, kind, queue, exception_message)

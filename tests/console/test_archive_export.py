@@ -1,4 +1,4 @@
-"""The archive as a file: exactly what a search finds, without what a person may not read, and honest about its end."""
+"""The archive as a file: exactly a search's matches, limited by rights, with a last line that says if it is whole."""
 
 import asyncio
 import csv
@@ -36,7 +36,7 @@ FORMULA = '=HYPERLINK("http://example.com")\r\n,"ß'
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several reads of each file."""
+    """Make each file take several reads."""
     monkeypatch.setattr(export_reader, "ROWS", 40)
     monkeypatch.setattr(text_search, "ROWS", 100)
     monkeypatch.setattr(text_search, "FIRST", 60)
@@ -158,7 +158,7 @@ def test_the_entry_of_a_long_search_is_that_search(looked_at: Recorded) -> None:
     asked(looked_at.operator, q).close()
     written = entry()
     assert len(q) > len(written.subject) == 400
-    assert written.subject.endswith("x…")  # without it, as if nothing followed
+    assert written.subject.endswith("x…")  # without the ellipsis it would seem complete
     assert (written.after or {})["q"] == q
     page = looked_at.operator.get("/audit/?q=did:exported").content.decode()
     assert f'href="/archive/?{urlencode({"q": q})}"' in page
@@ -192,7 +192,7 @@ def test_a_reader_who_goes_leaves_no_last_line_and_an_entry_that_says_so(looked_
 def test_a_browser_that_goes_in_the_middle_ends_it(
     looked_at: Recorded, monkeypatch: pytest.MonkeyPatch, q: str
 ) -> None:
-    """Through the handler that the web server calls; also while nothing is found, so that nothing is sent."""
+    """Through the handler that the web server calls; also while nothing matches, so nothing is sent."""
     reads, third = counted_reads(monkeypatch, 3)
     body, sent = left_meanwhile(looked_at, q, third)
     assert body.startswith(b"archive_id,")
@@ -215,7 +215,7 @@ def test_a_browser_that_goes_before_the_first_piece_leaves_its_owner_free(
 
 
 def counted_reads(monkeypatch: pytest.MonkeyPatch, number: int) -> tuple[list[int], threading.Event]:
-    """The event is set as this one begins."""
+    """Count reads; the event is set when read ``number`` starts."""
     read, reads, at = export_views.ArchiveExport._read, list[int](), threading.Event()
 
     def counted(self: export_views.ArchiveExport) -> Any:
@@ -298,7 +298,7 @@ def test_the_database_gone_in_the_middle_is_the_last_line(looked_at: Recorded, m
 def test_the_consoles_database_gone_in_the_middle_is_the_last_line(
     looked_at: Recorded, databases: Databases, format: str
 ) -> None:
-    """Whose turn it is to search texts is asked there; the messages come from the other."""
+    """The turn to search texts is kept there; the messages come from the queue database."""
     wire = Proxy(looked_at.dsn)
     with databases.as_django(wire.dsn, ("default",)):
         running = asked(looked_at.operator, "body:OrderId", format)

@@ -1,4 +1,4 @@
-"""What narrows a search of the archive: names with their counts, each a link that adds its term or takes it away."""
+"""Facets narrow an archive search: names with counts, each a link that adds or removes its term."""
 
 import re
 from html import unescape
@@ -94,7 +94,7 @@ def test_the_part_fails_alone(looked_at: Recorded, monkeypatch: pytest.MonkeyPat
 
 
 def test_facets_over_their_time_limit_are_not_counted(looked_at: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own deadline, not the page's."""
+    """The facets' own time limit, not the page's."""
     monkeypatch.setattr(facets, "SECONDS", 0.0)
     html = page(looked_at, "state:dead", facets="open")
     assert "The filters were not counted." in html

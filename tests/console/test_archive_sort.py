@@ -1,4 +1,4 @@
-"""The archive's list by age, by when messages were sent and by size: page after page, and it says of how many."""
+"""The archive's list by age, send time and size: page by page, with the number of messages in all."""
 
 import re
 from html import unescape
@@ -42,7 +42,7 @@ def way(html: str, rel: str) -> str:
 
 
 def walked(recorded: Recorded, address: str, rel: str = "next") -> tuple[list[list[int]], str]:
-    """The pages, and the last one's address."""
+    """Follow the links; return the ids of each page and the last page's address."""
     pages, at = list[list[int]](), address
     while address:
         html, at = page(recorded, address), address

@@ -1,4 +1,4 @@
-"""The audit's page: who did what, found by any part of it, and as a file that harms no spreadsheet."""
+"""The audit page: who did what, found by any field, and exported to a file that is safe in a spreadsheet."""
 
 import csv
 import io
@@ -173,7 +173,7 @@ def test_audit_needs_a_sign_in(client: Client) -> None:
 def test_each_day_has_one_heading(as_viewer: Client) -> None:
     AuditEntry.objects.filter(verb="stop").update(at=timezone.now() - timedelta(days=3))
     html = as_viewer.get("/audit/").content.decode()
-    assert html.count('class="group"') in {2, 3}  # an entry may come behind another of a later day
+    assert html.count('class="group"') in {2, 3}  # an entry may follow one of a later day
 
 
 def test_a_filter_that_cannot_be_read_exports_nothing(as_operator: Client) -> None:
@@ -221,7 +221,7 @@ def test_a_target_of_a_queue_is_taken_back_from_here(as_operator: Client) -> Non
 
 
 def narrowed(client: Client, q: str = "") -> dict[str, list[tuple[str, int, str]]]:
-    """Of each field the names with their numbers, and the search of each."""
+    """Per field: the names with their counts and searches."""
     facets = client.get("/audit/", {"q": q, "facets": "open"}).context["narrow"].facets
     return {each.word: [(value.name, value.number, value.q) for value in each.values] for each in facets}
 

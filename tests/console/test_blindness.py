@@ -1,4 +1,4 @@
-"""Blindness is not health: what pages, the probe and the mail say while queues cannot be read, for real reasons."""
+"""Unreadable is not healthy: what pages, the probe and the mail say while queues cannot be read, for real reasons."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ QUEUES = ("Billing", "Orders", "Sales", "Shipping")
 
 @pytest.fixture(autouse=True)
 def quick(patience: None, settings: Settings) -> None:
-    """Three samples are missed within 3 s."""
+    """With a 1 s interval, three samples are missed within 3 s."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 1.0, "ALERT_TO": "oncall@example.org"}
 
 
@@ -59,7 +59,7 @@ def looks_until_unread(sampling: SamplerProcess, number: int) -> None:
 
 
 def alerted(since: datetime) -> dict[str, Alert]:
-    """Open warnings by kind, after the alerter has looked."""
+    """Let the alerter evaluate; return the open warnings by kind."""
     seen = look(database_clock.now(), since, CursorReading())
     with transaction.atomic():
         policy.write(seen, Evaluation(seen).run())
@@ -128,7 +128,7 @@ def test_single_locked_queue_is_unread_and_the_console_is_not_blind(
 @pytest.mark.parametrize(("unread", "of", "is_blind"), [(2, 4, False), (3, 4, True), (2, 5, False), (3, 5, True)])
 def test_half_of_them_is_not_blind_and_one_more_is(unread: int, of: int, is_blind: bool) -> None:
     now = datetime.now(UTC)
-    late = now - timedelta(seconds=10)  # three samples are missed
+    late = now - timedelta(seconds=10)  # three samples missed
     looks = [SimpleNamespace(at=late, error="no", sqlstate="42501") for _ in range(unread)]
     read = [SimpleNamespace(at=now, error="", sqlstate="") for _ in range(of - unread)]
     assert readability.of([*looks, *read], now).is_blind is is_blind

@@ -1,4 +1,4 @@
-"""One colour for a queue on every page: of its targets and of its open warnings the worse one (DESIGN decision 4)."""
+"""A queue has one colour on every page: the worse of its targets and its open warnings (DESIGN decision 4)."""
 
 import re
 from datetime import timedelta
@@ -28,7 +28,7 @@ def warn(severity: str, **facts: object) -> None:
 
 
 def colours(client: Client) -> set[str]:
-    """On Overview, on Queues and on its own page."""
+    """The colours on Overview, on Queues and on its own page."""
     overview, queues, own = (client.get(path).content.decode() for path in ("/", "/queues/", "/queues/public/Billing/"))
     row = r'<tr role="row" class="(\w*)" data-row'
     said = matched(r'data-live="now.state" data-quiet>(.*?)</span>\s*<span class="tag line"', own, re.DOTALL)

@@ -92,5 +92,5 @@ def test_the_list_of_keys_is_fetched_when_it_is_opened(as_viewer: Client) -> Non
 
 @pytest.mark.parametrize("path", ["/", "/archive/", "/nowhere/", "/me/keys/", "/operations/"])
 def test_pages_are_private_to_caches(as_viewer: Client, path: str) -> None:
-    """Not no-store: Back would return to a list without its ticks."""
+    """Not no-store: Back must return to a list with its ticks."""
     assert as_viewer.get(path)["Cache-Control"] == "private, no-cache"

@@ -1,4 +1,4 @@
-"""The story of a conversation, read line by line from what endpoints of ours really did."""
+"""The story of a conversation, line by line, from messages that our endpoints really exchanged."""
 
 import re
 import socket
@@ -95,7 +95,7 @@ def text(page: str) -> str:
 
 
 def lines(page: str) -> list[str]:
-    """Of the list, without times."""
+    """The lines of the list, without times."""
     rows = re.findall(r'<tr role="row" class=.*?</tr>', page, re.DOTALL)
     return [re.sub(r"\d\d:\d\d:\d\d\.\d{3} ", "", text(row)) for row in rows]
 
@@ -172,7 +172,7 @@ def test_a_conversation_reads_true_line_by_line(
     assert "Sales sent ChargeCard to Billing: 1 copy, died once" in drawn
 
 
-RECORDED = "b9ab54e3-d051-4e99-a7cb-b508012119f7"  # of which a message died, some were audited, and one waits
+RECORDED = "b9ab54e3-d051-4e99-a7cb-b508012119f7"  # one message died, some were audited, and one waits
 
 
 def test_a_recorded_conversation_is_read_from_every_queue(looked_at: Recorded) -> None:
@@ -278,7 +278,7 @@ FACTS: dict[str, Any] = {"conversation_id": "c", "endpoint": "Sales", "type": "S
 
 
 def test_history_is_looked_into_when_it_is_asked_for(history: Path, looks: Client, console_database: str) -> None:
-    """A page with scripts asks for itself with it; without, there is a link."""
+    """A page with scripts loads it as a part of its own; without scripts, there is a link."""
     said = wire.dump({wire.CONVERSATION_ID: "c", wire.ORIGINATING_ENDPOINT: "Web", wire.RELATED_TO: "m-9"})
     times = {"sent_at": TEN - timedelta(seconds=3), "started_at": TEN - timedelta(seconds=1)}
     write(history, message(1, headers=said, **FACTS, **times), message(2, headers=said))
@@ -298,7 +298,7 @@ def test_files_that_cannot_be_read_are_told(history: Path, looks: Client, consol
 
 
 def test_a_page_asks_few_statements(looked_at: Recorded) -> None:
-    """Of the console's own database; how much it reads of queues has its own tests."""
+    """Counts statements on the console's own database; reads of queues have their own tests."""
     looked_at.viewer.get(f"/conversations/{RECORDED}/")
     with CaptureQueriesContext(django_connection) as asked:
         shown(looked_at.viewer, f"/conversations/{RECORDED}/")

@@ -1,4 +1,4 @@
-"""A body that no table of an endpoint holds, as archive and history have it: read in parts as any other (T6)."""
+"""A body from the archive or from history is read in parts like one in an endpoint's table (T6)."""
 
 from pgqueue_admin.console.messages.detail import body
 from pgqueue_admin.formatting.body_views import BodyPart

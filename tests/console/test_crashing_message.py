@@ -1,4 +1,4 @@
-"""The page of a message that ends its process, and moving it out with scripts off."""
+"""The page of a message that crashes its process, and moving it out with scripts off."""
 
 from collections.abc import Iterator
 from datetime import timedelta

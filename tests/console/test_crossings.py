@@ -1,4 +1,4 @@
-"""The page of crossings: what is between two databases is seen, and a person says what became of it."""
+"""The page of crossings: shows messages between two databases, and a person records what became of them."""
 
 import re
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def as_operator(here: Connection, recorded: Recorded) -> Client:
 
 
 def set_out(here: Connection, number: int = 3, operation: int | None = None) -> int:
-    """So many dead messages of a queue in billing, as an act that was killed left them."""
+    """Start a crossing of ``number`` dead messages into billing, as a killed act leaves it."""
     with here.transaction():
         rows = dead_messages.hold(here, failed_there(number))
         crossings.put_back(here, {ORDERS: rows}, (), "ana", operation, False)
@@ -165,7 +165,7 @@ def test_engine_tables_of_a_version_before_are_no_error(as_viewer: Client, here:
 
 @pytest.fixture
 def billing(databases: Databases, recorded: Recorded, settings: Settings, connect: Connect) -> Iterator[Connection]:
-    """A database that is written to, with a queue that is known."""
+    """A writable database with one known queue."""
     with databases.clone("empty") as dsn:
         settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": looked_at(dsn)}
         there = connect(dsn)

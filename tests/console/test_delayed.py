@@ -1,4 +1,4 @@
-"""Delayed: what comes later and whether somebody moves it, and its messages paged by due time (issue: pages)."""
+"""The Delayed page: what is due later, whether somebody moves it, and messages paged by due time (issue: pages)."""
 
 import re
 from datetime import timedelta
@@ -78,7 +78,7 @@ def test_overdue_count_at_the_cap_says_at_least(as_viewer: Client) -> None:
 def test_page_says_nothing_delayed_only_where_that_is_known(
     as_viewer: Client, figures: dict[str, int | None], said: str | None, in_row: str
 ) -> None:
-    """Rows due at infinity have no next due time, and a table that cannot be read tells none."""
+    """Rows due at infinity have no next due time, and an unreadable table reports none."""
     now, known = timezone.now(), {"overdue": 0, "next_due_at": None, **figures}
     kept("Sales.Delayed", **known)
     queue = Queue.objects.create(schema="public", table="Sales", kind="input")

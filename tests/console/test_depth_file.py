@@ -1,4 +1,4 @@
-"""The file of depth beside its chart, live and folded: its figures are those of plain SQL over samples."""
+"""The file of depth beside its chart, live and folded: its figures equal plain SQL over samples."""
 
 import csv
 import random
@@ -18,7 +18,7 @@ WINDOWS = {
     "hour": (BEGIN - DAY, BEGIN + DAY),
     "day": (BEGIN - 39 * DAY, BEGIN + DAY),
 }
-FIGURES = {  # how far they may be off: as the file rounds them
+FIGURES = {  # tolerances: the file rounds
     "least": 0, "median": 0, "most": 0, "in_per_second": 1e-6, "out_per_second": 1e-6, "came_in": 0.501,
     "went_out": 0.501, "oldest_seconds": 0.051,
 }  # fmt: skip
@@ -27,7 +27,7 @@ Steps = dict[str, list[Any]]
 
 @pytest.fixture
 def queues(console_database: str) -> list[Queue]:
-    """Two, looked at each ten seconds for three hours, and a week before for one: with gaps, and rates not known."""
+    """Two queues sampled each ten seconds for three hours, and an hour a week before: with gaps and unknown rates."""
     chance = random.Random(3)
     made = [Queue.objects.create(schema="public", table=name, kind="input") for name in ("Sales", "Mail")]
     looks = [BEGIN + number * 10 * SECOND for number in range(1_080) if number % 300 > 20]
@@ -62,7 +62,7 @@ def test_depth_file_has_the_figures_of_plain_sql(
 
 
 def _asked(queues: list[Queue]) -> list[tuple[str, list[int]]]:
-    """The address of a queue, none for all together; and which these are."""
+    """Each queue parameter, empty for all together, with the ids that it covers."""
     return [("", [each.pk for each in queues]), *((str(each), [each.pk]) for each in queues)]
 
 

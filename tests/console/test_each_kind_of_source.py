@@ -1,4 +1,4 @@
-"""What pages show of a database that is looked at is the same of each kind. SQL Server's are run where one is named."""
+"""Pages show watched databases of each kind alike. SQL Server runs where one is configured."""
 
 import re
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class Source(NamedTuple):
 def source(
     request: pytest.FixtureRequest, databases: Databases, settings: Settings, console_database: str
 ) -> Iterator[Source]:
-    """Three messages in Sales, the last of which has expired, and one that is due in an hour."""
+    """Three messages in Sales, the last one expired, and one delayed message due in an hour."""
     with ExitStack() as kept:
         if request.param in mssql.ONE:
             dsn = kept.enter_context(request.getfixturevalue("mssql").database())
@@ -134,7 +134,7 @@ def test_messages_in_flight_are_counted_or_left_out_by_dialect(source: Source, a
 
 
 def test_looking_changes_nothing_and_waits_for_nobody(source: Source, as_operator: Client) -> None:
-    """A receiver takes what it takes, while pages have been looked at."""
+    """A receiver gets the same messages after pages were viewed."""
     source.sample()
     for address in ("", "messages/", "messages/?q=state:expired"):
         assert as_operator.get(f"{source.path}{address}").status_code == 200
@@ -165,7 +165,7 @@ NO_READER = {
 
 @pytest.fixture
 def reading(source: Source) -> Iterator[Any]:
-    """A session of the console's dialect, of a role that may only read."""
+    """A session of the console's dialect with a read-only role."""
     with closing(source.dialect.aliased("billing").connect(source.dsn)) as session:
         for statement in READER[source.dialect.name]:
             session.run(statement)
@@ -186,7 +186,7 @@ def test_a_role_that_may_only_read_sees_what_lies_there(source: Source, reading:
 
 
 def test_subscribers_in_the_other_database_are_shown(source: Source, as_operator: Client) -> None:
-    """Of its own table; ending one is not offered, and refused to whoever asks for it all the same."""
+    """Read from its own table; unsubscribing is not offered, and refused if posted all the same."""
     dialect, schema = source.dialect, source.dialect.default_schema
     routing = dialect.subscription_store(dialect.address(schema, "SubscriptionRouting"))
     routing.create(source.session)
@@ -216,7 +216,7 @@ def test_a_conversation_is_followed_there(source: Source, as_operator: Client) -
 
 
 def test_an_endpoint_there_is_told_of_with_its_queue(source: Source, as_operator: Client) -> None:
-    """And judged by what is sampled there."""
+    """It is judged by the samples of that database."""
     source.sample()
     queue = f'"billing:{source.dialect.default_schema}"."Sales"'
     told = as_operator.post("/endpoints/", {"name": "Billing", "queue": queue, "peek_delay_ms": "1 s"})

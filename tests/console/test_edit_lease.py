@@ -1,4 +1,4 @@
-"""Edit and retry of a dead lease message: JSON as typed, linked both ways, into the lease queue and nowhere else."""
+"""Edit and retry of a dead lease message: JSON as typed, linked both ways, into the lease queue only."""
 
 import re
 from collections.abc import Callable

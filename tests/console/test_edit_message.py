@@ -1,4 +1,4 @@
-"""Edit and retry: what is typed is what is sent, as a new message, once, and only by who may."""
+"""Edit and retry: what is typed is sent, as a new message, once, and only with the right."""
 
 import json
 import re
@@ -107,7 +107,7 @@ def test_edited_message_is_sent_once(session: Connection, as_operator: Browser) 
 
 
 def test_a_comparison_that_comes_behind_the_send_is_no_fault(session: Connection, as_operator: Browser) -> None:
-    """Pressed within 0.4 s of typing, what was typed is sent and then compared: the browser's console stays clean."""
+    """Retry within 0.4 s of typing sends first and compares afterwards: the browser's console stays clean."""
     archive_id = died(session)
     post(as_operator, archive_id)
     late = as_operator.post(f"/archive/{archive_id}/edit/", typed(look="1"), headers={"HX-Request": "true"})
@@ -124,7 +124,7 @@ def test_a_body_that_is_left_as_it_is_keeps_its_bytes(session: Connection, as_op
 
 
 def as_sent(page: str) -> str:
-    """What a browser sends of the text area that nobody touched: without a first line end, and each as CR LF."""
+    """What a browser posts for an untouched text area: without a first line end, and with CR LF."""
     written = unescape(page.partition("<textarea")[2].partition(">")[2].partition("</textarea>")[0])
     return written.removeprefix("\n").replace("\n", "\r\n")
 
@@ -152,7 +152,7 @@ def test_a_body_that_begins_with_a_line_end_keeps_it(stored: bytes, session: Con
 def test_a_body_of_which_a_text_area_would_change_more_is_not_edited(
     stored: bytes, content_type: str, session: Connection, as_operator: Browser
 ) -> None:
-    """Line ends of two kinds, another encoding, a blank without a shape where no escape may stand."""
+    """Mixed line ends, another encoding, or invisible white space where no escape is allowed."""
     archive_id = died(session, body=stored, headers={**HEADERS, h.CONTENT_TYPE: content_type})
     assert "it is sent as it was" in as_operator.get(f"/archive/{archive_id}/edit/").content.decode()
     post(as_operator, archive_id, body="something else")
@@ -233,7 +233,7 @@ def test_another_target_queue_asks_for_confirmation(session: Connection, as_oper
 
 
 def test_unchanged_message_is_retried_to_another_queue(session: Connection, as_operator: Browser) -> None:
-    """Where it died nothing would be sent: nothing is changed."""
+    """To the queue where it died it would not be sent: nothing is changed."""
     archive_id = died(session)
     assert (
         f'/archive/{archive_id}/edit/#to">Retry to another queue'
@@ -302,7 +302,7 @@ def test_hostile_text_stays_text(session: Connection, as_operator: Browser) -> N
 
 
 def test_outcome_of_an_edited_message_is_noted_at_its_original(session: Connection, as_operator: Browser) -> None:
-    """By the token of its retry, where an endpoint of ours receives it; its own id is new."""
+    """Matched by the token of its retry, if our endpoint receives it; its message id is new."""
     Endpoint.objects.create(name="Sales", table="Sales", ours=True)
     archive_id = died(session)
     post(as_operator, archive_id)
@@ -326,7 +326,7 @@ def test_outcome_of_an_edited_message_is_noted_at_its_original(session: Connecti
 
 
 def test_outcome_from_the_target_queue_is_noted_at_the_original(session: Connection, as_operator: Browser) -> None:
-    """And from nowhere else: the token alone may have been read by others."""
+    """Only from there: others may have read the token."""
     Endpoint.objects.create(name="Billing", table="Billing", ours=True)
     target = '"public"."Billing"'
     tokens = []
@@ -353,7 +353,7 @@ def test_outcome_from_the_target_queue_is_noted_at_the_original(session: Connect
 def test_an_audit_that_fails_after_the_send_says_what_was_sent(
     session: Connection, as_operator: Browser, connect: Connect, console_database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It was sent: a page that says nobody knows would have it sent twice."""
+    """Calling the outcome unknown would have the user send it again."""
     archive_id = died(session)
     connect(console_database).run("""
         create function public.no_more() returns trigger language plpgsql as $$ begin raise 'full'; end $$;
@@ -379,7 +379,7 @@ def test_code_of_others_that_a_send_would_run_is_named(session: Connection, as_o
 
 
 def test_comparing_costs_little_whatever_is_compared() -> None:
-    """2,000 lines that are the same, of which every second was changed, took more than a minute."""
+    """2,000 equal lines, every second one changed, took more than a minute."""
     before = ["a"] * changes.MOST_LINES
     after = [str(number) if number % 2 else "a" for number in range(len(before))]
     began = process_time()

@@ -1,4 +1,4 @@
-"""The page that changes one header or field of many: counts and samples first, then the retry; with scripts off."""
+"""Changing one header or field of many messages: counts and samples first, then the retry; with scripts off."""
 
 import json
 import re

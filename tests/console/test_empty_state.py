@@ -1,4 +1,4 @@
-"""Trends where there is nothing to show: which of the reasons it is, what stays chosen, and depth that nobody knows."""
+"""Empty Trends: which reason applies, what stays selected, and unknown depth."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def is_on(settings: Settings) -> None:
 
 
 def said(text: str) -> str:
-    """The heading and the words of what is empty."""
+    """The heading and text of the empty state."""
     return " ".join(
         unescape(re.sub(r"<[^>]*>", " ", matched(r'<div class="empty">(.*?)</div>', text, re.DOTALL))).split()
     )
@@ -48,7 +48,7 @@ def test_history_that_never_began_leads_to_what_keeps_it_back(page: Page, is_on:
 
 
 def test_a_window_behind_the_end_of_history_is_not_read_yet(page: Page) -> None:
-    """Whether or not it is switched on: of that time nobody knows that nothing finished."""
+    """Whether history is on or off: nobody knows that nothing finished in that time."""
     rolled_up(TEN - DAY)
     rolled_up(TEN + 5 * MINUTE, 3)
     HistorySource.objects.update(watermark=TEN - 30 * MINUTE)
@@ -69,7 +69,7 @@ def test_a_name_that_history_never_had_is_called_unknown(page: Page) -> None:
 
 
 def test_a_queue_in_which_nothing_died_leads_to_its_endpoint(page: Page) -> None:
-    """Thousands may have succeeded: that nothing of it was read would be wrong."""
+    """Thousands may have succeeded: "nothing of it was read" would be wrong."""
     rolled_up(TODAY, endpoint="Sales", grain="day")
     found = said(page(queue='"public"."Sales"'))
     assert NAMES_QUEUE in found
@@ -123,7 +123,7 @@ def test_chosen_filters_stay_chosen_without_any_figures(page: Page) -> None:
 def test_depth_that_nobody_knows_is_not_that_of_all(
     page: Page, database: None, chosen: dict[str, str], why: str
 ) -> None:
-    """A drawing of all input queues under the name of one was a wrong number."""
+    """A chart of all input queues under the name of one would be wrong."""
     text = page(**chosen, table="depth")
     data = json.loads(unescape(matched(r'data-trends="([^"]*)"', text)))
     assert set(data["median"]) == {None}

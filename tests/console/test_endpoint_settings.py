@@ -1,4 +1,4 @@
-"""Every setting of an endpoint of ours on its page: saved, judged as a whole, risky ones explained, taken back (C5)."""
+"""Every setting of our endpoint on its page: saved, validated together, risks explained, undone (C5)."""
 
 import html
 import re
@@ -48,7 +48,7 @@ def said(response: Answer) -> str:
 
 
 def faults(response: Answer) -> dict[str, str]:
-    """By field, as they stand beside it."""
+    """The faults beside the fields, by field."""
     found = re.findall(r'<span class="err" id="id_(\w+)_error">(.*?)</span>', said(response), re.DOTALL)
     return {name: sentence.strip() for name, sentence in found}
 
@@ -67,7 +67,7 @@ def test_every_setting_is_saved_audited_and_undone(as_operator: Client, orders: 
 
 
 def test_an_untouched_form_changes_nothing(as_operator: Client, orders: Endpoint) -> None:
-    """What the form shows is what stands, to the millisecond, however odd."""
+    """The form shows stored values exactly, to the millisecond."""
     Endpoint.objects.update(peek_delay_ms=12_345, delayed_retry_step_ms=3_661_001, drain_seconds=3_599, notify=False)
     form = text(as_operator, f"{PAGE}?edit=1")
     fields = dict(re.findall(r'<input id="id_(\w+)" name="\w+" value="([^"]*)"', form))
@@ -216,7 +216,7 @@ def test_the_column_allowed_has_the_numbers_that_refuse(name: str, allowed: str)
 def test_an_outbox_needs_its_table_and_the_mode_that_goes_with_it(
     as_operator: Client, orders: Endpoint, connect: Connect, console_database: str
 ) -> None:
-    """O10; what is missing is said with the statement that makes it."""
+    """O10; the page shows the statement that creates the missing table."""
     Endpoint.objects.update(name="Orders")
     page = "/endpoints/Orders/"
 
@@ -240,7 +240,7 @@ def test_an_outbox_needs_its_table_and_the_mode_that_goes_with_it(
 def test_the_mode_none_switches_the_outbox_off_and_that_is_said(
     as_operator: Client, orders: Endpoint, connect: Connect, console_database: str
 ) -> None:
-    """O10, as the engine does it: no table is needed, and who saves it has read what that means."""
+    """O10, like the engine: no table is needed, and the page says what the mode means before it is saved."""
     Endpoint.objects.update(name="Orders")
     once = {"transaction_mode": "none", "immediate_retries": "0", "delayed_retries": "0"}
 
@@ -279,7 +279,7 @@ STOCK = {"stock": "postgresql://stock-host/stock"}
 def test_the_default_isolation_says_what_it_means_here(
     as_operator: Client, orders: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """O6: the engine's own, which is another over several databases."""
+    """O6: the engine's default, which differs with several databases."""
     assert "the default is Read Committed here" in text(as_operator)
     assert isolation(Endpoint(outbox="optimistic")) == "read_committed"
     monkeypatch.setitem(settings.PGQUEUE, "OUTBOX_DATABASES", STOCK)
@@ -325,7 +325,7 @@ def thumbs(console_database: str) -> Endpoint:
 
 
 def test_an_endpoint_of_the_lease_queue_has_its_own(as_operator: Client, thumbs: Endpoint) -> None:
-    """And none of the transport's, which would mean nothing."""
+    """And none of the transport's settings, which have no meaning there."""
     for address, tag in ((f"{LEASE}?edit=1", "legend"), (LEASE, "th")):
         page = text(as_operator, address)
         found = re.findall(rf"<{tag}[^>]*>(Locks and concurrency|Handling|Retries|Process|Audit)</{tag}>", page)
@@ -401,7 +401,7 @@ def test_without_scripts_a_button_says_it(as_operator: Client, orders: Endpoint)
 
 
 def test_the_form_stays_on_the_page_that_it_stands_on(as_operator: Client, orders: Endpoint) -> None:
-    """Also where something is wrong with it, or it asks again."""
+    """Also with a fault, or when it asks for confirmation."""
     Queue.objects.create(schema=orders.schema, table=orders.table, kind="input")
     place = f"/queues/{orders.schema}/{orders.table}/"
     for typed, status in (("soon", 422), ("12 s", 422)):

@@ -1,4 +1,4 @@
-"""Endpoints: settings changed with what they risk in words, and every change with the way back (C1, C5, C6)."""
+"""Endpoints: settings changed with their risks explained, and every change with an undo (C1, C5, C6)."""
 
 import re
 from datetime import timedelta
@@ -126,7 +126,7 @@ def test_undo_takes_a_change_back(as_operator: Client, orders: Endpoint) -> None
 
 
 def test_a_start_or_stop_is_not_taken_back_through_settings(viewer: User, as_viewer: Client, orders: Endpoint) -> None:
-    """Its page offers none; who may only change settings could post it by hand."""
+    """The page offers no undo; a user with only the settings right could post it by hand."""
     viewer.user_permissions.add(Permission.objects.get(codename="change_settings"))
     endpoints.stop("Shop.Orders", "tomas", "console")
     endpoints.pause("Shop.Orders", "tomas", "console")

@@ -1,4 +1,4 @@
-"""T3: an endpoint's page says how many expired unread and when the last did, whatever became of the processes."""
+"""T3: an endpoint's page counts messages expired unread and dates the last one, even after its processes ended."""
 
 from datetime import timedelta
 

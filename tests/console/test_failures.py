@@ -1,4 +1,4 @@
-"""Failures: groups that equal a recount, their states, what people say of them, and their acts."""
+"""Failures: groups equal a recount; their states, people's notes on them, and their acts."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def largest(recorded: Recorded) -> str:
 
 @pytest.mark.parametrize("path", ["/failures/", "/archive/"])
 def test_no_template_is_drawn_once_for_each_row(recorded: Recorded, path: str) -> None:
-    """Fifty rows of these took most of what the page takes."""
+    """For fifty rows, rendering these took most of the page's time."""
     drawn = Counter(each.name for each in recorded.viewer.get(path).templates)
     assert 0 < max(drawn.values()) < len(recounted(recorded))
 
@@ -112,7 +112,7 @@ def test_a_filter_that_is_none_searches_nothing(recorded: Recorded) -> None:
 def test_texts_are_looked_for_in_windows_and_the_page_says_how_far(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A word is read in every body: of an archive of millions nobody waits for all."""
+    """A word is searched in every body: nobody waits for millions of messages."""
     monkeypatch.setattr(text_search, "ROWS", 100)
     monkeypatch.setattr(text_search, "FIRST", 60)
     recorded.connection.run("update messages.message_archive set body = 'OrderId 4711'")
@@ -128,7 +128,7 @@ def test_texts_are_looked_for_in_windows_and_the_page_says_how_far(
     while onward := re.search(r'href="(\?[^"]*from=[^"]*)">Search the next', page):
         page = shown(recorded.viewer, "/failures/" + unescape(onward[1]))
         counted = re.search(r"groups?, ([\d,]+) messages?,\s+counted", page)
-        seen += int(counted[1]) if counted else 0  # of the last part none may be left
+        seen += int(counted[1]) if counted else 0  # the last part may have no match
     assert seen == whole
     assert "so far" in shown(recorded.viewer, "/failures/?q=body:nowhere")
 
@@ -180,7 +180,7 @@ def test_of_more_than_a_cap_it_says_which_were_counted(recorded: Recorded, setti
 
 
 def test_failure_without_an_endpoint_has_no_link(recorded: Recorded) -> None:
-    """No search finds it: who handled it is no endpoint of a transport message."""
+    """No search would find it: its handler is not an endpoint of a transport message."""
     recorded.connection.run("delete from messages.message_archive")
     died(recorded, "f" * 16, "1 minute")
     recorded.connection.run("update messages.message_archive set kind = 'transport', handled_by = '(unknown)'")
@@ -262,7 +262,7 @@ def test_deaths_all_dated_in_the_future_count_as_now(recorded: Recorded) -> None
 
 @pytest.mark.parametrize(("known", "state"), [(25, "back"), (40, "back"), (23, "new")])
 def test_failure_is_new_for_a_day_after_its_first_death(recorded: Recorded, known: int, state: str) -> None:
-    """Also where that has left the archive."""
+    """Even when the first death has left the archive."""
     died(recorded, "f" * 16, "22 hours")
     found = failure_groups.group(recorded.connection, "f" * 16)
     assert found
@@ -291,7 +291,7 @@ TONE = r'<section class="verdict ?(\w*)"'
     [("q=queue:Nowhere", "No cause matches"), ("owner=Ana", "No cause matches"), ("state=quiet", r"\d+ causes match")],
 )
 def test_a_search_is_no_verdict_over_what_it_leaves_out(recorded: Recorded, asked: str, said: str) -> None:
-    """Beside what it finds others are new."""
+    """New failures may lie outside of the search."""
     died(recorded, "f" * 16, "1 minute")
     page = shown(recorded.viewer, f"/failures/?{asked}")
     assert re.match(said, matched(TITLE, page, re.DOTALL))
@@ -430,7 +430,7 @@ def test_unreadable_archive_makes_the_failure_page_claim_nothing(recorded: Recor
 
 
 def alike(recorded: Recorded, bodies: list[dict[str, Any]], headers: list[dict[str, str]]) -> Comparison:
-    """What messages with these are found to share, and where they differ."""
+    """The comparison of messages with these bodies and headers: what they share and where they differ."""
     for body, header in zip(bodies, headers, strict=True):
         document, given = json.dumps(body).encode(), json.dumps(header)
         dead = DeadMessage(queue='"public"."Sales"', exception_type="Alike", headers=given, body=document)
@@ -478,7 +478,7 @@ def test_values_of_every_kind_are_compared_whole(recorded: Recorded) -> None:
 
 
 def died_in(recorded: Recorded, host: str, minutes: int, headers: dict[str, str] | None = None, **more: Any) -> str:
-    """A message of Billing that died there, so many minutes ago."""
+    """A message that died in Billing this many minutes ago."""
     dead = DeadMessage(
         queue='"public"."Billing"', endpoint="Billing", machine=host, headers=json.dumps(headers or {}),
         **{"exception_type": "Shop.Versioned", **more},
@@ -509,7 +509,7 @@ def versions_said(recorded: Recorded, digest: str) -> str:
 def test_a_failure_tells_with_which_version_it_began(recorded: Recorded) -> None:
     process("app-1", "3.4.1", 40)
     process("app-2", "3.4.0", 300)
-    process("app-3", "3.3.9", 300, received_at=database_clock.now() - timedelta(hours=4))  # at work on nothing since
+    process("app-3", "3.3.9", 300, received_at=database_clock.now() - timedelta(hours=4))  # idle since then
     process("app-4", "3.3.8", 300, ended_at=database_clock.now() - timedelta(hours=2))
     digest, *_ = [died_in(recorded, "app-1", minutes) for minutes in (30, 20, 10)]
     said = versions_said(recorded, digest)
@@ -732,7 +732,7 @@ def test_take_makes_the_person_owner(recorded: Recorded, largest: str) -> None:
 
 
 def nobodys(page: str) -> str:
-    """Where the link leads."""
+    """The target of the link."""
     return "/failures/" + matched(r'href="(\?owner=[^"]*)"[^>]*>owner nobody<', page)
 
 
@@ -757,7 +757,7 @@ def test_an_acknowledgement_ends_by_time_by_count_or_at_twice_as_many(recorded: 
 
 
 def test_a_search_opens_no_acknowledgement_and_ends_none(recorded: Recorded) -> None:
-    """It ends by what lies dead of the group, not by what a search found of it."""
+    """It ends by the dead messages of the whole group, not by those that a search found."""
     for _ in range(3):
         died(recorded, "f" * 16, "1 hour", queue='"public"."Sales"')
         died(recorded, "f" * 16, "1 hour", queue='"public"."Billing"')
@@ -841,7 +841,7 @@ def test_the_search_of_a_failure_is_the_archives(recorded: Recorded, largest: st
 
 
 def chosen(recorded: Recorded, most: int = 2) -> tuple[str, list[str]]:
-    """The address that the bulk bar leads to, and whom it names."""
+    """The address that the bulk bar leads to, and the groups it names."""
     digests = list(recounted(recorded))[:most]
     return "/failures/chosen/?" + "&".join(f"f={each}" for each in digests), digests
 

@@ -1,4 +1,4 @@
-"""From a figure of Trends to exactly the messages that it counts: in the archive, where that is pruned in history."""
+"""Each figure of Trends links to exactly the messages it counts: in the archive, or in history where that is pruned."""
 
 import json
 import re
@@ -26,7 +26,7 @@ TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 ASKED = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "table": "steps"}
 BILLING = '"public"."Billing"'
-COUNTED = [("failed", "transport"), ("lock_expired", "lease"), ("rejected", "lease")]  # as failed, by history
+COUNTED = [("failed", "transport"), ("lock_expired", "lease"), ("rejected", "lease")]  # history counts these as failed
 Pruned = Callable[[timedelta], None]
 
 
@@ -37,7 +37,7 @@ def page(as_viewer: Client) -> Page:
 
 @pytest.fixture
 def pruned(settings: Settings) -> Pruned:
-    """The archive begins so long after TEN, in whole days."""
+    """Let the archive begin ``after`` after TEN, in whole days."""
 
     def prune(after: timedelta) -> None:
         days = (database_clock.now() - TEN - after) // DAY
@@ -48,7 +48,7 @@ def pruned(settings: Settings) -> Pruned:
 
 @pytest.fixture
 def archived(console_database: str, connect: Connect) -> Connection:
-    """Of one minute: what history counts as failed, and what it does not."""
+    """Messages of one minute: some that history counts as failed, and some that it does not."""
     connection = connect(console_database)
     for result, kind in [*COUNTED, ("success", "lease"), ("failed", "control")]:
         store.archive_failed(
@@ -75,7 +75,7 @@ def test_a_failed_step_leads_to_what_was_rejected_and_lost_its_lock_too(page: Pa
 
 
 def test_lease_failures_are_found_by_the_client_that_handled_them(page: Page, archived: Connection) -> None:
-    """They write one name, in a column of theirs; of what endpoints handled that one may be cut."""
+    """Lease clients write one name into a column of their own; names of endpoints may be shortened there."""
     archived.run(LEASED, {"died_at": TEN + 5.5 * MINUTE})
     store.archive_failed(
         archived, DeadMessage(queue=BILLING, endpoint="worker-1, a longer one", died_at=TEN + 5.5 * MINUTE)
@@ -95,7 +95,7 @@ from unnest(array['rejected', 'lock_expired', 'success']) result
 
 @pytest.mark.parametrize("name", ["Msg", 'Say "hi"', "=Msg", "Msg*"])
 def test_a_figure_of_a_name_leads_to_that_name_alone(page: Page, archived: Connection, name: str) -> None:
-    """Who types a last part means all of that; who presses a figure means what it counts."""
+    """A typed suffix matches all longer names; a clicked figure means only what it counts."""
     for longer in (name, f"Hn.Ns.{name}", f"Outer+{name}", f"{name}s"):
         about = {"message_type": longer, "endpoint": longer, "exception_type": longer}
         store.archive_failed(archived, DeadMessage(queue=BILLING, died_at=TEN + 5.5 * MINUTE, **about))  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_a_figure_of_a_name_leads_to_that_name_alone(page: Page, archived: Conne
 
 @pytest.mark.parametrize("name", ["HUSBAND.Sales", "SINCERE", "UNTILLED"])
 def test_a_name_that_looks_like_what_a_drawing_fills_in_stays_whole(page: Page, database: None, name: str) -> None:
-    """A drawing fills in the first SINCE and UNTIL that it finds; of a cell BAND before that."""
+    """A chart replaces the first SINCE and UNTIL in the address; a cell replaces BAND before that."""
     text = page(endpoint=name, m="delivery", table="heat")
     cell = json.loads(unescape(matched(r'data-heat="([^"]*)"', text)))["cell"]
     data = drawn(text)
@@ -150,7 +150,7 @@ def test_a_time_of_which_the_archive_is_pruned_leads_to_history(
 def test_a_name_too_long_for_figures_leads_to_its_messages_all_the_same(
     page: Page, history: Path, as_viewer: Client, asked: str
 ) -> None:
-    """Figures have its beginning, files have all of it, and the archive's search knows whole names alone."""
+    """Figures keep the beginning of a name, files the whole, and the archive's search matches whole names only."""
     rolled_up(TEN + 5 * MINUTE, 1, {9: 1}, type="Shop." + "T" * 195)
     rolled_up(TEN + 5 * MINUTE, 2, result="failed", type="Shop." + "T" * 195)
     for seq, result in enumerate(("success", "failed", "failed"), 1):
@@ -168,7 +168,7 @@ def test_a_name_too_long_for_figures_leads_to_its_messages_all_the_same(
 
 
 def test_value_too_long_to_search_is_no_link(page: Page, console_database: str) -> None:
-    """An error, and an id, of which figures have the beginning alone."""
+    """An error and an id of which figures keep only the beginning."""
     failed(TEN + MINUTE, "aaaa", exception="E" * 200)
     rolled_up(TEN + MINUTE, result="failed")
     told("m" * 200, TEN + MINUTE, failed=1, last_failed_at=TEN + MINUTE)
@@ -189,7 +189,7 @@ def test_history_shows_exactly_what_a_failed_step_counts(page: Page, history: Pa
 
 
 def test_failure_links_to_its_own_messages(page: Page, history: Path, as_viewer: Client) -> None:
-    """Of the same error there are others: the archive finds these by its name, history by the fingerprint."""
+    """Other failures have the same error: the archive finds these messages by its name, history by the fingerprint."""
     failed(TEN + MINUTE, "aaaa", 1)
     failed(TEN + MINUTE, "bbbb", 1)
     rolled_up(TEN + MINUTE, 2, result="failed")

@@ -100,7 +100,7 @@ def test_an_id_may_have_a_colon(looked_at: Recorded) -> None:
     "q", ["card refused", '"card refused"', "-Bill", "card OR bill", "(card OR bill) -test", '"card', "card (", "a -"]
 )
 def test_a_search_is_handed_to_the_archive_as_it_was_typed(looked_at: Recorded, q: str) -> None:
-    """Also one that it cannot read: there its place is marked."""
+    """Even one that does not parse: the archive marks the position of the fault."""
     response = looked_at.operator.get("/messages/", {"q": q})
     assert response.status_code == 302
     assert parse_qs(urlsplit(response["Location"]).query) == {"q": [q]}

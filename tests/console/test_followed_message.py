@@ -1,4 +1,4 @@
-"""A message's open page is told what becomes of the message elsewhere (C4)."""
+"""An open message page is updated when the message changes elsewhere (C4)."""
 
 from collections.abc import Mapping
 from zoneinfo import ZoneInfo
@@ -43,7 +43,7 @@ def test_a_dead_message_that_is_retried_elsewhere(recorded: Recorded) -> None:
     assert "retried" in now["message.state"]
     assert "tomas" in now["message.state"]
     assert now["@title"].startswith("ChargeCard, retried in Billing")
-    assert succeed(recorded.connection, card)  # as its endpoint does, without a wake-up
+    assert succeed(recorded.connection, card)  # as its endpoint does, without a NOTIFY
     assert "This message is succeeded now." in told(followed)["message.was.retried"]
 
 
@@ -123,5 +123,5 @@ def test_an_argument_has_one_spelling(said: str, argument: str | None, as_viewer
 
 @pytest.mark.parametrize("page", ["/archive/", "/settings/", "/messages/"])
 def test_a_page_that_follows_nothing_names_no_topic(recorded: Recorded, page: str) -> None:
-    """Its script then says as of when it is, and not that it is live."""
+    """Its script then shows the time of the page instead of "live"."""
     assert topic(recorded.operator, page) == ""

@@ -1,4 +1,4 @@
-"""A link to a queue that is gone leads to what is known of it (C7)."""
+"""A link to a removed queue leads to what is known of it (C7)."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""What /readyz says of workers is what pages say of them."""
+"""/readyz and pages agree on workers."""
 
 from datetime import timedelta
 
@@ -67,7 +67,7 @@ def test_surplus_process_does_not_count_for_another_endpoint() -> None:
 
 
 PROBES = ("/healthz", "/readyz")
-SOMEBODY = {"host": "10.244.3.7:8000"}  # a pod's address, as a kubelet asks
+SOMEBODY = {"host": "10.244.3.7:8000"}  # a pod's address, as a kubelet sends it
 
 
 @pytest.mark.parametrize("https", [False, True])
@@ -78,7 +78,7 @@ def test_probes_answer_whatever_host_says(
     settings.SECURE_SSL_REDIRECT, settings.ALLOWED_HOSTS = https, ["console.example.org"]
     for host in (*SOMEBODY.values(), "evil example", "a" * 300, ""):
         answer = Client().get(path, headers={"host": host})
-        assert answer.status_code == (200 if path == "/healthz" else 503)  # nobody samples here
+        assert answer.status_code == (200 if path == "/healthz" else 503)  # no sampler runs here
     assert "Host" not in caplog.text
 
 
@@ -96,11 +96,11 @@ def test_every_other_address_is_strict_and_says_so_in_one_line(
 
 
 def test_a_web_process_is_asked_only_for_what_it_needs() -> None:
-    """A sampler that is silent takes no page out of a load balancer."""
+    """A silent sampler must not take web processes out of a load balancer."""
     whole, needed = Client().get("/readyz"), Client().get("/readyz?for=web")
     assert (whole.status_code, needed.status_code) == (503, 200)
     assert needed.json() == {"ready": True, "parts": {"console database": "ok"}}
     with elsewhere("default", PORT=NOBODY_ANSWERS):
         assert Client().get("/readyz?for=web").status_code == 503
     with read_only("default"):
-        assert Client().get("/readyz?for=web").status_code == 200  # pages are shown
+        assert Client().get("/readyz?for=web").status_code == 200  # pages still work

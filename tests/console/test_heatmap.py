@@ -1,4 +1,4 @@
-"""The heat map of Trends: every message stands in exactly one cell, however steps and buckets are folded."""
+"""The heat map of Trends counts every message in exactly one cell, however steps and buckets are folded."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.history.rollup_factory import rolled_up
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-SIX_HOURS = {"w": "6h", "at": "2026-11-14T11:59:00Z", "m": "delivery"}  # four minutes share a column
+SIX_HOURS = {"w": "6h", "at": "2026-11-14T11:59:00Z", "m": "delivery"}  # four minutes per column
 
 
 def waited(at: datetime, milliseconds: dict[float, int], **names: str) -> None:
@@ -72,7 +72,7 @@ def test_the_drawing_its_table_and_its_sentence_say_the_same(page: Page) -> None
     [("1h", "10:46"), ("30d", "7 Nov"), ("90d", "23 Oct"), ("2y", "May 2026")],
 )
 def test_axis_labels_are_distinct_in_every_window(page: Page, length: str, said: str) -> None:
-    """Of two years a day and a month do not."""
+    """Over two years, day and month alone are ambiguous."""
     waited(TEN + MINUTE, {3: 1})
     rolled_up(TEN.replace(hour=0), 1, {bucket(3): 1}, grain="day")
     rolled_up(TEN, 1, {bucket(3): 1}, grain="hour")
@@ -92,7 +92,7 @@ def test_without_any_timing_there_is_no_map(page: Page) -> None:
 
 
 def test_a_cell_leads_to_exactly_its_messages(page: Page, history: Path, as_viewer: Client) -> None:
-    """Those at the edges of its band too: a kept bucket decides, not the round number in its words."""
+    """Including those at its edges: the stored bucket decides, not the rounded number in the label."""
     edges = [4, 5, 6, 198, 199, 200, 201, 202, 203, 204]
     for ms in edges:
         waited(TEN, {ms: 1}, endpoint="Sales")

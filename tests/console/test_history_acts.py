@@ -1,4 +1,4 @@
-"""History: what was rejected, what stands still, and acts on the ledger by those who may."""
+"""History: rejected rows, stalled tables, and acts on the ledger for those with the right."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 
 
 def words(page: str) -> str:
-    """What stands there, without its tags."""
+    """The visible text, without tags."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
@@ -77,7 +77,7 @@ def test_a_stall_is_told_as_the_warning_tells_it(as_viewer: Client, batch: Histo
 
 
 def test_statement_to_run_can_be_copied(as_viewer: Client, batch: HistoryBatch, settings: Settings) -> None:
-    """It stands in the warning, too."""
+    """The warning shows it too."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
     source = HistorySource.objects.get()
     assert "Copy the statement" not in as_viewer.get("/history/").content.decode()
@@ -115,7 +115,7 @@ def test_operator_cancels_and_recomputes(as_operator: Client, batch: HistoryBatc
 
 
 def test_cancel_says_what_becomes_of_each_task(as_operator: Client, batch: HistoryBatch) -> None:
-    """Only a table is read again in an hour; a day that somebody wanted anew waits until somebody asks again."""
+    """Only tables are read again in an hour; a day to recompute waits until somebody asks again."""
     RecomputeRequest.objects.create(day="2026-11-14", asked_at=database_clock.now())
     asked = "It ends 1 day to be counted again. Nothing is lost; figures stay as they are, and are counted again when"
     assert asked in as_operator.get("/history/").content.decode()
@@ -137,7 +137,7 @@ def test_a_batch_that_was_cancelled_has_nothing_behind_it(as_operator: Client, b
 
 
 def test_paused_reading_says_so_until_read_now(as_operator: Client, batch: HistoryBatch, settings: Settings) -> None:
-    """And of how many tables: the others are read meanwhile. What else keeps a table back stays said."""
+    """With the number of paused tables: others are read meanwhile. Other blocking reasons stay on the page."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
     HistorySource.objects.create(
         table="other",
@@ -165,7 +165,7 @@ def test_a_table_that_is_gone_is_named_with_how_far_it_was_read(as_viewer: Clien
 def test_the_size_is_that_of_messages_and_all_else_is_named(
     as_viewer: Client, batch: HistoryBatch, settings: Settings
 ) -> None:
-    """Whoever compares it with the folder finds each byte."""
+    """Somebody who compares it with the folder can account for each byte."""
     for dataset, size in (("rejected", 1_000), ("depth", 2_000), ("events", 4_000)):
         DataFile.objects.create(source=batch.source, dataset=dataset, path=dataset, rows=1, bytes=size)
     HistoryBatch.objects.update(rejected={"its headers are no JSON object": 3})

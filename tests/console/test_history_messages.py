@@ -1,4 +1,4 @@
-"""Messages of history on pages: from a figure to each of them, and what is said where something is not known."""
+"""Messages of history on pages: from a figure to each of them, and what is said where something is unknown."""
 
 import hashlib
 import re
@@ -69,7 +69,7 @@ def test_an_address_of_nothing_is_not_there(history: Path, as_viewer: Client, at
 
 
 def test_a_window_that_has_no_end_ends_now(history: Path, as_viewer: Client) -> None:
-    """Its last step ends later: nobody finished anything in what is still to come."""
+    """Its last step ends later: nothing finished in the future."""
     for asked, said in (({}, "to now: 0 messages"), ({"at": "2026-11-14T10:40:00Z"}, "to 14 Nov 11:00: 0 messages")):
         page = as_viewer.get("/trends/messages/", asked).content.decode()
         assert said in " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).replace(" :", ":").split())
@@ -100,14 +100,14 @@ def test_a_figure_of_trends_leads_there(as_viewer: Client) -> None:
 
 @pytest.fixture
 def archive(console_database: str, connect: Callable[[str], Connection]) -> Connection:
-    """As a driver has seen it."""
+    """An archive that a driver has registered."""
     connection = connect(console_database)
     assert [each.table for each in sources(connection)] == [ARCHIVE]
     return connection
 
 
 def became(client: Client, seq: int = 1, source: str = ARCHIVE) -> str:
-    """The page's section, in words."""
+    """The page's section as text."""
     page = client.get(f"/trends/messages/{seq}/", {"source": source, "at": TEN.isoformat()}).content.decode()
     section = page.partition('id="log"')[2].partition("</section>")[0]
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", section)).split())
@@ -134,7 +134,7 @@ def test_outcome_is_shown_from_files_after_the_archive_was_pruned(
 def test_events_of_another_message_with_its_seq_are_not_shown(
     history: Path, as_viewer: Client, archive: Connection
 ) -> None:
-    """An archive that was made anew begins its numbers again. Who has no id may be this one."""
+    """A recreated archive restarts its numbers. An event without a message id may belong to this message."""
     for number, (message_id, verb) in enumerate((("of-old", "discarded"), ("of-now", "retried"), (None, "restored"))):
         event(archive, buried(archive, message_id=message_id), verb=verb, days=-2 - number)
         assert kept(archive, history) == 1

@@ -1,4 +1,4 @@
-"""History says how reading stands: off, nobody at it, dead, installing, failing, at work, or nothing yet."""
+"""The state of history on the page: off, no process, dead, installing, failing, working, or nothing yet."""
 
 import re
 from datetime import timedelta
@@ -65,7 +65,7 @@ def test_without_any_process_it_says_who_keeps_one(page: Page) -> None:
 
 
 class Py4JNetworkError(Exception):
-    """As py4j's own, which only Spark's process imports."""
+    """Stands in for py4j's error, which only Spark's process imports."""
 
 
 @pytest.mark.parametrize("error", [Py4JNetworkError("Error while sending or receiving"), ConnectionRefusedError(111)])
@@ -163,7 +163,7 @@ def test_a_batch_that_is_read_says_since_when(page: Page) -> None:
 def test_one_notice_before_the_first_batch_ends_and_no_completeness(
     page: Page, as_viewer: Client, opened: bool
 ) -> None:
-    """A table that was never read to its end was said to be complete up to when it was found."""
+    """A table never read to its end must not be called complete up to the time when it was found."""
     source = HistorySource.objects.create(table='"public"."audit"', cursor_kind="numbers")
     HistorySource.objects.update(first_seen_at=database_clock.now() - 18 * MINUTE)
     process()
@@ -179,6 +179,6 @@ def test_one_notice_before_the_first_batch_ends_and_no_completeness(
         HistoryBatch.objects.create(source=source, state="running", started_at=database_clock.now(), **about)
     text = page().replace("\u00a0", " ")
     assert "was never read to its end, and no batch of it has ended for 18 min, the limit is 15 min" in text
-    assert "omplete up to" not in text.replace("Complete up to", "", 1)  # the head of a column
+    assert "omplete up to" not in text.replace("Complete up to", "", 1)  # a column head
     read = as_viewer.get("/history/").content.decode().partition('id="read"')[2]
     assert read.count('class="notice') == 1

@@ -1,4 +1,4 @@
-"""Ticked messages of the lease queue: asked once, then done where the lock is the one seen; scripts off."""
+"""Ticked lease messages: confirmed once, then acted on only if the lock is the one seen; with scripts off."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def asked(client: Client, status: int = 200, **fields: Any) -> str:
 
 
 def done(client: Client, **fields: Any) -> str:
-    """What the list says to which the act leads."""
+    """The text of the list after the act."""
     answer = client.post(ACTS, {"next": LIST, "sure": "yes", **fields}, follow=True)
     assert answer.redirect_chain == [(LIST, 303)]
     return unescape(re.sub(r"<[^>]+>|\s+", " ", answer.content.decode())).replace("\u00a0", " ")

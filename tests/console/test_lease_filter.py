@@ -1,4 +1,4 @@
-"""The filter of the lease queue's list: the archive's grammar over messages that wait there; held by the address."""
+"""The filter of the lease queue's list: the archive's search grammar over waiting messages, kept in the address."""
 
 import re
 from collections.abc import Iterator

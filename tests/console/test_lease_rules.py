@@ -1,4 +1,4 @@
-"""The page of the rules that retry lease messages: says what each does, keeps one, takes it back; scripts off."""
+"""The page of retry rules for lease messages: explains each, saves one and undoes it; with scripts off."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The lease queue on pages: a queue as others, its messages, and what is done with them by hand."""
+"""The lease queue on pages: listed like other queues, its messages, and acts on them by hand."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def text(client: Client, path: str, status: int = 200) -> str:
 
 
 def full(queue: LeaseQueue) -> tuple[int, int, int]:
-    """One that waits, one that is locked, one that is released for later."""
+    """One waiting, one locked and one released for later."""
     queue.publish_many([{"kind": "render", "asset": f"sku/{name}.png", "w": 8} for name in "abc"])
     first, second = queue.claim(2, lock_for=600)
     queue.release(second, after=3600)
@@ -66,7 +66,7 @@ def test_columns_are_chosen_and_kept_for_a_kind(queue: LeaseQueue, as_viewer: Cl
     assert "Pay 1 1 A waiting" in text(as_viewer, address)
     said = text(as_viewer, f"{address}&cols=card&cols=some")
     assert "Pay 1 A waiting" in said
-    assert "Big 2 not read not read waiting" in said  # of its document the first eight are
+    assert "Big 2 not read not read waiting" in said  # the first eight fields of its document
     as_viewer.post("/columns/", keeping(as_viewer.get(f"{address}&cols=card").content.decode()))
     assert "Pay 1 A" in text(as_viewer, address)
 
@@ -240,7 +240,7 @@ def test_original_clients_archive_row_has_a_page(as_operator: Client, console_da
 def test_a_second_ending_says_so_and_leads_to_the_first(
     queue: LeaseQueue, as_operator: Client, console_database: str, connect: Connect
 ) -> None:
-    """An original worker that was late: its row is no message of its own."""
+    """A late original worker: its row is not a second message."""
     session = connect(console_database)
     queue.publish(["late"])
     queue.finish(queue.claim()[0], "failed")

@@ -1,4 +1,4 @@
-"""What pages may follow, in one spelling each: who writes it in a thousand ways has it rendered once."""
+"""Topics of pages have one spelling each: variants of an address cannot multiply rendering."""
 
 from datetime import timedelta
 
@@ -52,7 +52,7 @@ def test_an_argument_has_one_spelling(said: str, argument: str | None) -> None:
 
 
 def test_overview_topics_are_shared_by_quarter_of_an_hour() -> None:
-    """People who last looked in the same quarter of an hour are sent one rendering."""
+    """Users whose last visits fall into the same quarter of an hour share one rendering."""
     assert urls.urlpatterns
     now = int(database_clock.counted().timestamp())
     asked = [topics.find(f"overview:{said}") for said in (now - 3600, now - now % 900, "x", "", "1", now + 3600)]
@@ -83,7 +83,7 @@ def test_a_title_follows_what_its_page_is_about(as_viewer: Client, console_datab
 
 
 def followed(client: Client, pages: tuple[str, ...]) -> list[str]:
-    """What the topics of each page send as its title, which is the one that it was drawn with."""
+    """The title that each page's topic sends, which equals the title of the page."""
     sent = []
     for address in pages:
         html = client.get(address).content.decode()

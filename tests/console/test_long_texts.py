@@ -1,4 +1,4 @@
-"""Whoever can send a message writes its headers, its error and its trace: no page grows with them, and none is lost."""
+"""Senders control headers, error and trace: no page grows without limit, and no text is lost."""
 
 import json
 import uuid
@@ -15,7 +15,7 @@ from tests.console.test_message import act
 
 INFO = "NServiceBus.ExceptionInfo."
 UNSEEN = "\u200ba" * 500_000
-MOST = 8_000_000  # bytes of a page whose every text is as hostile and as long as can be
+MOST = 8_000_000  # bytes of a page whose texts are all as hostile and long as possible
 
 
 def died(recorded: Recorded, **headers: Any) -> int:

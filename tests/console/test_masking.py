@@ -1,4 +1,4 @@
-"""Masking rules on their pages: kept, changed, removed, refused; and who is offered what."""
+"""Masking rules on their pages: saved, changed, removed, refused; and who is offered what."""
 
 import json
 import re
@@ -119,7 +119,7 @@ def test_edit_is_shown_with_the_reason_to_who_may_not(looked_at: Recorded) -> No
 
 
 def test_a_failure_compares_no_hidden_field(looked_at: Recorded) -> None:
-    """That all share a value, or how many have one, would tell of it, too."""
+    """That all share a value, or how many have one, would reveal something too."""
     links = re.findall(r'href="(/failures/[0-9a-f]{16}/)"', shown(looked_at.viewer, "/failures/"))
     link = next(each for each in links if "Body " in shown(looked_at.viewer, each))
     before = shown(looked_at.viewer, link)
@@ -140,7 +140,7 @@ FIELDS = (
 
 
 def card_of(looked_at: Recorded, types: str) -> int:
-    """A dead message that says the secret in its body, a header, its error and its trace."""
+    """A dead message with the secret in its body, a header, its error and its trace."""
     headers = json.dumps({"NServiceBus.EnclosedMessageTypes": types, "Shop.Card": SECRET})
     said: Any = {"exception_type": "Shop.NoCard", "exception_message": f"no {SECRET}", "stack_trace": f"at {SECRET}()"}
     body, first = json.dumps({"card": SECRET}).encode(), types.split(",")[0]

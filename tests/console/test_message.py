@@ -1,4 +1,4 @@
-"""A message's page, waiting or archived: what it says, what it lets a person do, what it never does (C3, C4, T6)."""
+"""The page of a waiting or archived message: what it shows, which acts it offers, what it never does (C3, C4, T6)."""
 
 import re
 from html import unescape
@@ -141,7 +141,7 @@ def test_the_retried_row_is_stripped(recorded: Recorded, refused: int) -> None:
 
 
 def test_last_act_is_shown_with_its_person(recorded: Recorded, refused: int, settings: Any) -> None:
-    """Nobody makes a message dead, or succeed."""
+    """No person makes a message dead or succeeded."""
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30}
     address, listed = f"/archive/{refused}/", "/archive/?q=op%3A{}"
     assert "is kept. Restore brings it back for 30 days." in shown(recorded.operator, address)

@@ -1,4 +1,4 @@
-"""A queue's messages page by page: by key, harmless, and honest about what was looked at (C3)."""
+"""A queue's messages page by page: by key, harmless, and honest about how far it looked (C3)."""
 
 import re
 from typing import Any
@@ -42,7 +42,7 @@ def test_all_pages_are_the_queue_in_order(looked_at: Recorded, order: str, key: 
 
 
 def test_all_pages_are_the_queue_also_where_many_have_one_seq(recorded: Recorded) -> None:
-    """A copy, or a table whose index on seq is not unique."""
+    """In a copy, or a table whose index on seq is not unique."""
     recorded.connection.run(
         'create table "Tied" as select id, expires, headers, body, 5 as seq from "Mailer" limit 120'
     )

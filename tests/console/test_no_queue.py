@@ -1,4 +1,4 @@
-"""A console whose database has no queue, yet or any more: the sampler looks all the same, and nothing is stale."""
+"""A console whose database has no queue, yet or any more: the sampler still looks, and nothing is stale."""
 
 import re
 
@@ -23,7 +23,7 @@ def ready() -> str:
 
 
 def test_before_the_first_queue_it_is_ready_and_says_what_is_missing() -> None:
-    """Else who asks /readyz would keep everybody from the page that says which tables are queues."""
+    """Otherwise /readyz would keep users from the page that says which tables are queues."""
     assert ready() == "no sample yet"
     sample()
     assert ready() == "ok"
@@ -56,7 +56,7 @@ def test_unreachable_database_is_not_taken_for_one_without_queues() -> None:
     clock = Clock()
     sampling = SamplerProcess(monotonic=clock)
     with elsewhere("queues", PORT=NOBODY_ANSWERS):
-        for _ in range(2):  # what a look found is told by the heartbeat after it
+        for _ in range(2):  # the heartbeat after a look reports its result
             sampling.run_once()
             clock.now += 100
     sampling.close()

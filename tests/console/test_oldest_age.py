@@ -1,4 +1,4 @@
-"""How old the oldest is where nothing tells: it lay there before the sampler, and says not when it was sent."""
+"""An unknown age of the oldest message: it was there before the sampler, and has no send time."""
 
 import re
 from typing import Any
@@ -39,7 +39,7 @@ def test_undated_oldest_is_at_least_as_old_as_the_sampler(console_database: str,
 def test_oldest_age_is_unknown_where_no_ready_message_is_reached(
     console_database: str, connect: Connect, settings: Any
 ) -> None:
-    """1,000 rows at the head are looked through, all of them expired: no age is not within target."""
+    """The first 1,000 rows are read, all expired: an unknown age is not within target."""
     settings.PGQUEUE = {**settings.PGQUEUE, "CAP": 1_000}
     connection = connect(console_database)
     out_of_sight(connection, make(connection))

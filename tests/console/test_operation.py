@@ -1,4 +1,4 @@
-"""An act on many: frozen, looked at, started, done, each with its outcome; all of it with scripts off (C4)."""
+"""An act on many: frozen, reviewed, started, done, each message with its outcome; all with scripts off (C4)."""
 
 import re
 from html import unescape
@@ -123,7 +123,7 @@ def test_discards_of_an_operation_can_be_restored_together(recorded: Recorded, c
 
 
 def test_restore_takes_only_messages_still_as_the_operation_left_them(recorded: Recorded, cards: list[int]) -> None:
-    """One was restored since, and another one discarded anew by somebody else."""
+    """One was restored since, and another was restored and discarded again by somebody else."""
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
     runner.run(Operation.objects.get().pk)

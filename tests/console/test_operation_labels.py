@@ -1,4 +1,4 @@
-"""How the reason of an outcome is said: its time is kept in UTC, and shown in the person's zone."""
+"""The reason of an outcome: its time is stored in UTC and shown in the user's zone."""
 
 from datetime import UTC, datetime
 
@@ -18,6 +18,6 @@ def test_the_time_of_who_was_quicker_is_said_in_the_zone_of_whoever_looks() -> N
 
 @pytest.mark.parametrize("when", [None, WHEN])
 def test_foreign_text_with_a_time_is_unchanged(when: datetime | None) -> None:
-    """A trigger's words may hold what looks like a time, and is none."""
+    """A trigger's message may contain what only looks like a time."""
     for said in ("Sales did not take it: shut at 2026-99-01 10:00:00 UTC", "shut at 2026-11-25 10:00:00 UTC"):
         assert in_zone(said, when) == said

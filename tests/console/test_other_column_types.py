@@ -1,4 +1,4 @@
-"""Tables of other programs: the columns of a queue, of other types. They are counted, and read only where that goes."""
+"""Queue tables of other programs with other column types are counted, and read only where that works."""
 
 import json
 from uuid import UUID
@@ -25,7 +25,7 @@ def root(console_database: str) -> Client:
 
 
 def made(connection: Connection, column: str, kind: str, value: str) -> str:
-    """The row's id, in a table of this name with this type."""
+    """Create table Theirs with this column's type; return the row's id."""
     columns = ", ".join(f"{name} {kind if name == column else of}" for name, of in TYPES.items())
     connection.run(f'create table "Theirs" ({columns}, primary key (id), unique (seq))')
     values = ", ".join(value if name == column else given for name, given in ROW.items())

@@ -1,4 +1,4 @@
-"""Queues of a database that is looked at beside the first: the same pages, its own figures, and no act."""
+"""Queues of a watched database: the same pages, its own figures, and no act."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -31,7 +31,7 @@ def there(
     console_database: str,
     connect: Callable[[str], Connection],
 ) -> Iterator[Billing]:
-    """Both databases have a queue Thumbs: one message here, three there; all have been sampled."""
+    """Both databases have a queue Thumbs: one message here, three there; all are sampled."""
     with ExitStack() as kept:
         if request.param in mssql.ONE:
             billing = Billing(kept.enter_context(request.getfixturevalue("mssql").database()))
@@ -62,7 +62,7 @@ there_on_postgresql = pytest.mark.parametrize("there", ["postgresql"], indirect=
 
 
 def state(there: Billing) -> object:
-    """PostgreSQL tells whether somebody has locked a row, too."""
+    """In PostgreSQL the state includes row locks."""
     versions = ", xmin, xmax" if there.dialect.sees_locked_rows else ""
     with there.dialect.connect(there.dsn) as session:
         return session.all(f"select Id, Headers, Body{versions} from {there.table('Thumbs')} order by 1")
@@ -196,7 +196,7 @@ def test_its_settings_offer_targets_alone(there: Billing, as_operator: Client) -
 def test_an_error_queue_of_one_that_is_written_to_may_be_emptied(
     there: Billing, as_operator: Client, settings: Settings
 ) -> None:
-    """And acts on what waits may be switched on; until then they are asked for, and refused."""
+    """Acts on waiting messages may also be switched on; until then they are shown and refused."""
     about = settings.PGQUEUE["LOOKED_AT"]["billing"]
     settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {**about, "WRITABLE": True}}}
     Queue.objects.filter(schema=there.orders.schema, table="Thumbs").update(kind="error")

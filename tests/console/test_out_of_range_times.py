@@ -1,4 +1,4 @@
-"""Instants of the calendar's first and last day, which no zone may move: senders write them where they know no time."""
+"""Times on the calendar's first and last day cannot be shifted to a zone: senders write them for unknown times."""
 
 import json
 import re
@@ -24,7 +24,7 @@ MESSAGE = re.compile(r'href="([^"?#]*/(?:\d+|[0-9a-f-]{36})/(?:change/)?)["?]')
 
 @pytest.fixture
 def root(console_database: str, connect: Connect) -> Client:
-    """Of each end a message that waits and one that died, with a warning about the queue it died in."""
+    """For each end a waiting and a dead message, with a warning about the queue it died in."""
     connection, client = connect(console_database), Client()
     client.force_login(User.objects.create_superuser("root"))
     for queue in QUEUES:

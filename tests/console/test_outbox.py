@@ -1,4 +1,4 @@
-"""Outboxes: what waits between commit and send, whose it is, and how it is sent (O9)."""
+"""Outboxes: what waits between commit and dispatch, whose it is, and how it is sent (O9)."""
 
 import base64
 import html
@@ -83,7 +83,7 @@ SENT = """insert into "Billing_OutboxData" ("MessageId", "Dispatched", "Dispatch
 def test_a_clean_up_that_is_behind_is_said(
     as_viewer: Client, billing: Endpoint, look: Connection, hours: int, said: str
 ) -> None:
-    """A record that should have gone three hours ago; a week is how long it is kept, and clean-up comes each minute."""
+    """A record is three hours overdue; the retention is a week, and clean-up runs each minute."""
     look.run(SENT, [hours])
     for page in (text(as_viewer), text(as_viewer, "/outbox/public/Billing_OutboxData/")):
         assert ("behind by" in page) is bool(said)
@@ -120,7 +120,7 @@ def test_without_its_index_clean_up_is_unknown_and_not_done(
 
 
 def test_the_lag_of_others_is_said_as_far_as_it_is_known(as_viewer: Client, look: Connection) -> None:
-    """Beyond the original's own time, which theirs may not be; with a clean-up of ours switched on, as ours."""
+    """Compared with the original's default, which may not be theirs; with our clean-up switched on, as ours."""
     table = Address("public", "Partner_OutboxData")
     postgresql().outbox_store(table).create(look)
     look.run(SENT.replace("Billing", "Partner"), [9 * 24])
@@ -176,7 +176,7 @@ def written(look: Connection, messages: list[dict[str, Any]]) -> None:
 
 
 def test_a_record_s_messages_are_read_one_by_one(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
-    """Each with its headers and its body, in the views of a message's page; nothing of it is markup."""
+    """Each with its headers and its body, in the views of a message's page; nothing is markup."""
     written(look, WRITTEN)
     page = shown(as_viewer, RECORD)
     said = html.unescape(page)
@@ -258,7 +258,7 @@ def test_sending_by_hand_is_once_and_audited(
 
 
 def test_duplicates_are_counted_and_say_since_when(as_viewer: Client, billing: Endpoint, tmp_path: Path) -> None:
-    """By each process of an endpoint; a count begins when the first one tells that there is none."""
+    """Summed over an endpoint's processes; counting begins with the first report of none."""
     assert "unknown: none of its processes has reported yet" in text(as_viewer, "/outbox/public/Billing_OutboxData/")
     for caught in (0, 2, 1):
         counters = Counters(InFlightFile(tmp_path / str(caught)))
@@ -297,7 +297,7 @@ def test_a_table_of_others_is_only_looked_at(as_operator: Client, look: Connecti
 
 @pytest.fixture
 def partner(look: Connection) -> Connection:
-    """Two records of an outbox of others, for a known input queue."""
+    """Two records of a foreign outbox, whose input queue is known."""
     postgresql().outbox_store(Address("public", "Partner_OutboxData")).create(look)
     look.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
     look.run(PENDING.format('"Partner_OutboxData"'), [2])
@@ -469,7 +469,7 @@ def test_unreadable_record_is_shown_as_unreadable(as_viewer: Client, billing: En
 def test_transaction_in_doubt_is_shown_with_its_age_and_waiters(
     as_viewer: Client, look: Connection, console_database: str, connect: Connect
 ) -> None:
-    """Of this server's databases; late only once the recovery must have come by."""
+    """Lists this server's databases; a transaction is late only once recovery was due."""
     branch = Branch("a" * 32, "b" * 32, "stock")
     two_phase = postgresql().two_phase_commit
     look.run("create table public.charges (number integer primary key)")

@@ -1,4 +1,4 @@
-"""Outboxes and transactions in doubt of databases beside the queues': seen, judged, and never taken for none."""
+"""Outboxes and transactions in doubt of enlisted databases: shown, judged, and never mistaken for none."""
 
 import html
 import threading
@@ -42,7 +42,7 @@ NOBODY = "postgresql://nobody@127.0.0.1:1/nowhere"
 
 @pytest.fixture
 def stock(console_database: str, databases: Databases, settings: Settings) -> Iterator[str]:
-    """A PostgreSQL of its own name, on the server of the queues."""
+    """A second PostgreSQL database, on the server of the queues."""
     with databases.clone("empty") as dsn:
         enlist(settings, stock=dsn)
         yield dsn
@@ -50,7 +50,7 @@ def stock(console_database: str, databases: Databases, settings: Settings) -> It
 
 @pytest.fixture
 def maria(console_database: str, mariadb: MariaDB, settings: Settings) -> Iterator[str]:
-    """A MariaDB with a business table; at the end nothing is prepared in it."""
+    """A MariaDB with a business table; at the end nothing is left prepared in it."""
     with mariadb.database() as name:
         mariadb.run("create table charges (number integer primary key)", name)
         enlist(settings, stock=mariadb.dsn(name))
@@ -68,7 +68,7 @@ def text(client: Client, address: str = "/outbox/") -> str:
 
 
 def pending(session: Connection, days: int = 0) -> None:
-    """One of each, which has waited for so many days."""
+    """A pending record in each table, this many days old."""
     session.run(
         'insert into "Billing_OutboxData" ("MessageId", "Operations", "CreatedAt") '
         f"values ('a', %s, now() - interval '{days} days')",
@@ -124,10 +124,10 @@ def test_an_outbox_on_mariadb_is_looked_into(as_viewer: Client, maria: str, mari
 def test_a_time_that_no_calendar_has_takes_no_page_away(
     as_viewer: Client, maria: str, mariadb: MariaDB, impossible: str
 ) -> None:
-    """MariaDB keeps them where nobody forbids it, and whoever writes there may write one."""
+    """MariaDB stores such times unless its mode forbids them, so any writer can insert one."""
     create_on_mariadb(mariadb, maria)
     name = maria.rpartition("/")[2].partition("?")[0]
-    created = "0000-00-00 00:00:00"  # of a timestamp the only one
+    created = "0000-00-00 00:00:00"  # the only such value that a timestamp can hold
     mariadb.run(
         f"set sql_mode = ''; update Billing_OutboxData set CreatedAt = '{created}';"
         f" update Billing_OutboxData set DispatchedAt = '{impossible}' where Dispatched = 1",
@@ -194,7 +194,7 @@ def test_a_database_that_does_not_answer_is_unknown_and_never_none(
 def test_a_url_that_cannot_be_read_is_unknown_as_well(
     as_viewer: Client, console_database: str, settings: Settings, url: str
 ) -> None:
-    """Its endpoint says at its start what is wrong; the page is there for the others, and tells no password."""
+    """Its endpoint reports the fault at start; here the page works for the others and shows no password."""
     enlist(settings, stock=url)
     page = text(as_viewer)
     assert "Nothing is known of outboxes in stock" in page
@@ -225,7 +225,7 @@ def test_an_alias_that_no_database_has_leads_nowhere(as_viewer: Client, stock: s
 def test_of_a_database_that_is_looked_at_only_its_schemas_are(
     as_viewer: Client, stock: str, settings: Settings, connect: Connect
 ) -> None:
-    """And what both variables name is looked at once."""
+    """And a database that both variables name is read once."""
     connect(stock).run("create schema theirs")
     for schema in ("public", "theirs"):
         postgresql().outbox_store(Address(schema, "Billing_OutboxData")).create(connect(stock))
@@ -247,7 +247,7 @@ def test_of_a_database_that_is_looked_at_only_its_schemas_are(
 def test_transaction_in_doubt_on_one_server_is_listed_once(
     as_viewer: Client, stock: str, settings: Settings, connect: Connect
 ) -> None:
-    """By its own database, where that is configured; by another one of the server nobody knows their names."""
+    """By its own database if that is configured; another database of the server does not know its tables' names."""
     branch, worker = Branch("a" * 32, uuid4().hex, "stock"), connect(stock)
     worker.run("create table public.charges (number integer primary key)")
     two_phase = postgresql().two_phase_commit
@@ -269,7 +269,7 @@ def test_transaction_in_doubt_on_one_server_is_listed_once(
 
 @pytest.fixture
 def prepared(maria: str) -> Branch:
-    """What a process that died had prepared."""
+    """A transaction that a dead process left prepared."""
     dialect, branch = dialect_for(maria), Branch("a" * 32, uuid4().hex, "stock")
     assert dialect.two_phase_commit
     with dialect.connect(maria) as dead:
@@ -316,7 +316,7 @@ def tried(session: Any, statement: str) -> None:
 def test_waiters_are_unknown_to_a_role_without_the_grant(
     as_viewer: Client, maria: str, prepared: Branch, mariadb: MariaDB
 ) -> None:
-    """It may list what is prepared, and not who waits."""
+    """The role may list prepared transactions, but not who waits."""
     session = dialect_for(maria).connect(maria)
     mariadb.run("create user if not exists looks@localhost identified by ''; grant select on *.* to looks@localhost")
     session.close()
@@ -358,7 +358,7 @@ def test_transaction_seen_from_two_databases_is_one() -> None:
 def test_transaction_in_doubt_names_the_outbox_that_ends_it_and_how(
     as_viewer: Client, console_database: str, maria: str, connect: Connect, is_decided: bool
 ) -> None:
-    """A process of Billing, whose outbox is beside the queues, died with MariaDB prepared; the recovery does so."""
+    """A process of Billing, whose outbox is beside the queues, died with MariaDB prepared; recovery ends it."""
     outbox = Outbox(databases={"stock": maria})
     billing = Endpoint("Billing", console_database, settings=replace(SETTINGS, outbox=outbox))
     billing.create_queues()
@@ -388,7 +388,7 @@ def test_transaction_in_doubt_names_the_outbox_that_ends_it_and_how(
 def test_a_table_of_decisions_with_code_of_others_is_not_asked(
     as_viewer: Client, console_database: str, maria: str, prepared: Branch, connect: Connect
 ) -> None:
-    """Its identity would be read by planning over an index whose function is theirs."""
+    """Planning a query over its index would run a function that a stranger owns."""
     session = connect(console_database)
     postgresql().outbox_store(Address("public", "Billing_OutboxData")).create(session)
     store = postgresql().decision_store(Address("public", "Billing_OutboxData_Decision"))

@@ -67,7 +67,7 @@ def test_calm_is_ink_on_paper(page: Page) -> None:
 
 
 def test_sum_with_a_capped_count_says_at_least(page: Page) -> None:
-    """2,598 and at least 10,000 are no estimate of both; with one it is both."""
+    """2,598 plus at least 10,000 is no estimate; with an estimate it is both."""
     queue("Billing", ready=2_598, depth=2_598)
     queue("Sales", ready=10_000, depth=10_000, how="capped")
     assert ready_of(page()) == "12,598+"
@@ -108,7 +108,7 @@ def test_the_messages_of_a_cause_are_asked_for_as_the_archive_finds_them(page: P
         found = re.findall(rf'href="(/{noun}/\?[^"]*)"', html)
         return [parse_qs(urlsplit(unescape(path)).query)["q"][0] for path in found]
 
-    assert asked("failures") == [f'queue:"public"."Billing" {term}'] * 2  # needs you, and by cause
+    assert asked("failures") == [f'queue:"public"."Billing" {term}'] * 2  # under needs you, and by cause
 
 
 def test_a_cause_carries_what_is_known_of_it(page: Page) -> None:
@@ -125,7 +125,7 @@ def test_a_cause_carries_what_is_known_of_it(page: Page) -> None:
 def test_a_cause_leads_to_its_failure_with_what_is_known_of_that_one(
     page: Page, console_database: str, connect: Connect
 ) -> None:
-    """Two failures have one error: which of them a queue's messages are of is asked of the archive."""
+    """Two failures have one error: the archive tells which of them a queue's messages belong to."""
     archive = connect(console_database)
     for table, text in (("Billing", "card declined"), ("Sales", "no stock"), ("Sales", "no address")):
         store.archive_failed(
@@ -159,7 +159,7 @@ def test_a_cause_leads_to_its_failure_with_what_is_known_of_that_one(
     ],
 )
 def test_dead_without_a_known_cause_are_shown_by_place(page: Page, archived: int, lying: int, said: list[str]) -> None:
-    """Before the alerter has looked, or where their queue is gone: a queue's own dead lie in the archive, too."""
+    """Before the alerter's first look, or with their queue gone: dead messages of a queue are in the archive too."""
     queue("Billing", dead=archived)
     Queue.objects.filter(pk=queue("error", dead=lying).pk).update(kind="error")
     ArchiveSample.objects.create(at=timezone.now(), dead=archived)
@@ -182,7 +182,7 @@ def test_samples_are_missing_when_every_other_page_says_so(
 
 
 def test_single_unreadable_queue_does_not_blind_the_console(page: Page) -> None:
-    """Another is read; the sampler looks, and says why: as the frame, /readyz and the alerter see it."""
+    """Another is read, and the sampler says why this one is not: the frame, /readyz and the alerter agree."""
     made, now = queue("Billing"), timezone.now()
     queue("Sales")
     about = {"host": "a", "pid": 1, "start_ticks": 1, "state": "running", "started_at": now}
@@ -245,7 +245,7 @@ def test_a_console_that_cannot_see_says_so_and_keeps_the_figures(page: Page) -> 
     assert "Figures are from" in said
     assert 'class="figures-stale"' in said
     assert ">17<" in said
-    told = live.overview("")  # the browser puts its time into the zone of whoever looks; spoken words have none
+    told = live.overview("")  # the browser shows the time in the user's zone; spoken text cannot be converted
     assert re.search(r'no sample since <time datetime="\S+Z" data-as="short"', told["verdict"])
     assert told["@say"] == "No sample"
 

@@ -1,4 +1,4 @@
-"""The budgets of CONSOLE section 10, and files that are as their maker left them."""
+"""The budgets of CONSOLE section 10, and vendored files unchanged from their origin."""
 
 import gzip
 import hashlib
@@ -43,11 +43,11 @@ def test_two_hundred_queues_stay_light(console_database: str, path: str) -> None
     ("path", "most"), [("/", 15), ("/queues/", 8), (f"/queues/public/{'Very' * 8}.Long007/", 11), ("/healthz", 0)]
 )
 def test_two_hundred_queues_need_no_more_statements_than_two(console_database: str, path: str, most: int) -> None:
-    """Session and person among them; the time, asked for every ten seconds by whichever page is the next, is not."""
+    """Includes session and user; not the clock query, which one page in ten seconds makes."""
     many_queues(200)
     client = signed_in(superuser=True)
     client.get("/healthz")
-    client.get("/me/keys/")  # a sign-in is written down with the first page
+    client.get("/me/keys/")  # the first page records the sign-in
     database_clock.now()
     with CaptureQueriesContext(connection) as asked:
         assert client.get(path).status_code == 200

@@ -1,4 +1,4 @@
-"""Fields of bodies as columns: the first ones, those that were chosen, and never what a person may not read."""
+"""Fields of bodies as columns: the default ones, chosen ones, and never one that the user may not read."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def cells(html: str) -> list[tuple[str, str]]:
 
 
 def keeping(html: str) -> dict[str, list[str]]:
-    """The form by which a person keeps what is shown."""
+    """The fields of the form that saves the shown columns."""
     form = html.split('action="/columns/"')[1].split("</form>")[0]
     given: dict[str, list[str]] = {"cols": [], "of": []}
     for name, value in KEEPING.findall(form):

@@ -1,4 +1,4 @@
-"""``/me/``: each right with who gives it, the choices of this browser, and what one did last."""
+"""``/me/``: each right and what grants it, this browser's choices, and one's own latest acts."""
 
 import re
 from typing import Any

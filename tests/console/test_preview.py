@@ -1,4 +1,4 @@
-"""What the confirmation of an act says of its frozen set, and what becomes of one that nobody starts."""
+"""The confirmation of an act describes its frozen set, which lapses if nobody starts it."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ def preview(client: Client, kind: str, q: str = "state:dead") -> str:
 
 
 def lines(html: str) -> Lines:
-    """Label, value, count."""
+    """Label, value and count of each line."""
     found = re.findall(
         r'<th scope="row">([^<]*)</th>\s*<td class="wrap-any">(.*?)</td>\s*<td class="num">([\d,]+)<', html
     )
@@ -64,7 +64,7 @@ def test_tables_of_one_name_are_counted_apart_and_named_with_their_schema(
 def test_sums_and_times_are_those_of_the_set_however_many_kinds_it_has(
     archive: Connection, as_operator: Client
 ) -> None:
-    """Sixty combinations, of which the rare ones are the oldest and the newest; names are folded as they are shown."""
+    """Sixty combinations, the rare ones being the oldest and newest; names are grouped as they are shown."""
     for number in range(60):
         died_at = NOON + timedelta(days=number)
         more = 1 if number in (0, 59) else 2
@@ -85,7 +85,7 @@ def test_sums_and_times_are_those_of_the_set_however_many_kinds_it_has(
 
 
 def test_the_lease_queue_is_told_from_a_table_of_its_name(console_database: str) -> None:
-    """An empty name is no address, and has no schema."""
+    """An empty name is no address and has no schema."""
     said = labels.tables(["", '"public"."lease queue"'])
     assert list(said.values()) == ["lease queue", "public.lease queue"]
 

@@ -1,4 +1,4 @@
-"""No page says what a tired operator reads twice: "seems to", "told", "lies", a clause without its noun."""
+"""No page uses phrases that a tired operator must read twice: "seems to", "told", "lies", a clause without its noun."""
 
 import ast
 import re
@@ -50,7 +50,7 @@ UNCLEAR = re.compile(
     r"|\b(known of \d+ of|it is grey now|archived by us|what was chosen|addresses without a table)\b",
     re.IGNORECASE,
 )
-# Notes on columns that no page shows.
+# Phrases in column notes, which no page shows.
 OF_COLUMNS = {
     ("models/history.py", "those who write"),
     ("models/history.py", "what is usual"),
@@ -74,7 +74,7 @@ def test_texts_of_each_place_are_read(place: str) -> None:
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Of templates without their comments and tags, of scripts what they say, and of modules without docstrings."""
+    """Texts of templates without comments and tags, strings of scripts, and modules without docstrings."""
     for path in (ROOT / "templates").rglob("*.*"):
         plain = re.sub(r"\{#.*?#\}|\{%.*?%\}|<[^>]*>", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         yield path, re.sub(r"\s+", " ", plain)

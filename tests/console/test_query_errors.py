@@ -1,4 +1,4 @@
-"""What pages say when a database is down or lets us only look (bad input)."""
+"""What pages say when a database is down or read-only for us (bad input)."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -55,7 +55,7 @@ def test_with_the_console_database_down_a_static_page_tries_again(console_databa
 
 
 def test_a_console_database_that_takes_no_writes_is_said_to_be_that(console_database: str) -> None:
-    """A standby, a read-only role: pages are read there, and who signs in is not told of a fault of the console's."""
+    """A standby or a read-only role: pages work there, and a sign-in is refused with that reason, not as a fault."""
     client, stranger = signed_in(), Client()
     User.objects.create_user("nora", password="long enough")
     with read_only("default"):
@@ -69,7 +69,7 @@ def test_a_console_database_that_takes_no_writes_is_said_to_be_that(console_data
 
 
 def test_strangers_are_told_no_hosts_and_no_ports(console_database: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody can be known to be signed in while the sessions' database is away: what it said is in the log."""
+    """Without the sessions' database nobody counts as signed in: the error is only in the log."""
     with elsewhere("default", PORT=NOBODY_ANSWERS), elsewhere("queues", PORT=NOBODY_ANSWERS):
         page, probe = signed_in_before().get("/"), Client().get("/readyz")
     assert (page.status_code, probe.status_code) == (503, 503)
@@ -103,7 +103,7 @@ def test_probes_while_databases_are_down(console_database: str) -> None:
 
 @pytest.fixture
 def reader(recorded_console: str, connect: Connect) -> Iterator[dict[str, str]]:
-    """A role that may SELECT, as USER and PASSWORD of the queue database."""
+    """A SELECT-only role, as USER and PASSWORD of the queue database."""
     with change_detector.nothing_but_select(
         connect(recorded_console), ["public", "Legacy", "messages"]
     ) as role_of_reader:
@@ -113,13 +113,13 @@ def reader(recorded_console: str, connect: Connect) -> Iterator[dict[str, str]]:
 def test_read_only_role_reads_every_page_with_access_share_locks_only(
     recorded_console: str, connect: Connect, reader: dict[str, str]
 ) -> None:
-    """Whoever asked for more than ACCESS SHARE would wait here until its page said that it was too slow."""
+    """A lock stronger than ACCESS SHARE would wait here until the page reports that it is too slow."""
     sample()
     operator = User.objects.create_user("ana")
     operator.user_permissions.set(Permission.objects.filter(content_type__app_label="pgqueue"))
     client = Client()
     client.force_login(operator)
-    client.get("/me/keys/")  # the sign-in's own row is written: once a minute
+    client.get("/me/keys/")  # records the sign-in, at most once a minute
     with elsewhere("queues", **reader), change_detector.only_access_share(connect(recorded_console)):
         known = until(database_role.current, what="the database was asked")
         assert known.refusal == f"the database role {reader['USER']} may only SELECT"

@@ -26,11 +26,11 @@ def test_the_first_view_comes_from_the_newest_sample(page: Page) -> None:
     said = page("/queues/public/Billing/")
     assert 'data-live="now.ready"><span class="fig" data-kind="counted">40</span>' in said
     assert "&quot;public&quot;.&quot;Billing&quot;" in said
-    assert 'hx-get="/queues/public/Billing/ends/"' in said  # the queue itself is asked later
+    assert 'hx-get="/queues/public/Billing/ends/"' in said  # the page queries the queue itself later
 
 
 def test_the_number_that_a_usage_counter_reads_is_shown(page: Page, connect: Connect, recorded_console: str) -> None:
-    """What the sequence has handed out, a send that was rolled back too: ServicePulse adds up the differences."""
+    """All numbers that the sequence issued, even for rolled-back sends: ServicePulse sums the differences."""
     connection = connect(recorded_console)
     last = connection.value("select nextval(pg_get_serial_sequence('\"Billing\"', 'seq'))")
     sample()
@@ -65,7 +65,7 @@ def test_without_scripts_head_and_tail_are_a_link_away(page: Page) -> None:
     ],
 )
 def test_head_and_tail_override_an_older_sample(recorded_console: str, connect: Connect, later: str, said: str) -> None:
-    """Where head and tail meet that is all there is; where not, there are no fewer than are listed."""
+    """If head and tail meet, they are the whole queue; otherwise it holds at least the rows listed."""
     connection = connect(recorded_console)
     connection.run(postgresql().queue.create(table=Address("public", "Few")))
     connection.run("insert into \"Few\" (id, headers) select gen_random_uuid(), '{}' from generate_series(1, 2)")
@@ -104,7 +104,7 @@ def test_message_sent_in_the_future_has_no_age(recorded_console: str, connect: C
 
 
 def test_pages_say_what_a_span_is(page: Page) -> None:
-    """T10: the message alone has a difference of nothing, and waits all the same."""
+    """T10: a single message has a difference of zero, and is still one waiting message."""
     assert "The span is tail − head + 1" in page("/queues/public/Billing/ends/")
     assert "Seq span is tail − head + 1" in page("/queues/")
 
@@ -214,7 +214,7 @@ def test_peek_settings_are_edited_in_place_and_undone_with_one_click(recorded_co
     chosen = dict(re.findall(r'<select name="(\w+)".*?<option value="(\w+)" selected', form, re.DOTALL))
     risky = {**fields, **chosen, "peek_delay_ms": "12 s", "next": "/queues/public/Billing/#settings"}
     asked = client.post("/endpoints/Billing/settings/", risky)
-    assert asked.status_code == 422  # what it risks is said first, and nothing has changed
+    assert asked.status_code == 422  # the risk is explained first, and nothing has changed
     assert Endpoint.objects.get().peek_delay_ms == 1000
     saved = client.post("/endpoints/Billing/settings/", {**risky, "seen": "12000"})
     assert (saved.status_code, saved["Location"]) == (303, "/queues/public/Billing/#settings")

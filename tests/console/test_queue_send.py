@@ -1,4 +1,4 @@
-"""Sending one message by hand: as senders on the wire do, or not at all; what was typed is kept."""
+"""Sending one message by hand: in the senders' wire format or not at all; typed text is kept."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def test_typed_message_is_sent_with_a_senders_headers(sales: Recorded) -> None:
 
 
 def test_a_button_that_is_pressed_twice_sends_one(sales: Recorded) -> None:
-    """Also of a page that was gone back to. Another form sends another one."""
+    """Also after Back. A newly opened form sends another message."""
     before = sales.rows("Sales")
     key = re.findall(r'name="form" value="(\w+)"', shown(sales.operator, PAGE))[0]
     assert "1 message sent to Sales as" in sent(sales.operator, form=key)
@@ -79,7 +79,7 @@ def test_a_button_that_is_pressed_twice_sends_one(sales: Recorded) -> None:
 def test_failed_audit_after_the_send_reports_the_message_as_sent(
     sales: Recorded, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever is told that nobody knows sends it again."""
+    """A user who is told "unknown" sends it again."""
     before = sales.rows("Sales")
     sales.connection.run("""
         create function public.no_more() returns trigger language plpgsql as $$ begin raise 'full'; end $$;

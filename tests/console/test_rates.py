@@ -1,4 +1,4 @@
-"""Rates and age beside depth, from samples alone: about, blank where not known, so far while a step goes on."""
+"""Rates and age beside depth, from samples alone: approximate, blank where unknown, partial in the current step."""
 
 import csv
 import json
@@ -42,7 +42,7 @@ def folded(queue: Queue, hour: int, **known: Any) -> None:
 
 @pytest.fixture
 def hours(sales: Queue) -> None:
-    """Nothing known, as before rates were kept; all; and a quiet hour of which half was seen, with a long wait."""
+    """An hour without rates, as in old data; a complete hour; a quiet hour, half of it seen, with a long wait."""
     folded(sales, 0)
     folded(
         sales, 1, in_per_second=2.5, out_per_second=2.0, rated_minutes=60, oldest_seconds=4.25, oldest_at_least=False
@@ -58,7 +58,7 @@ def drawn(text: str) -> dict[str, list[Any]]:
 def test_unknown_rates_are_blank_and_zero_rates_are_zero(page: Page, hours: None) -> None:
     data = drawn(page())
     assert (data["in"], data["out"]) == ([None, 2.5, 0.0], [None, 2.0, 0.5])
-    assert (data["came_in"], data["went_out"]) == ([None, 9000, 0], [None, 7200, 900])  # of half an hour that was seen
+    assert (data["came_in"], data["went_out"]) == ([None, 9000, 0], [None, 7200, 900])  # for the half hour seen
     assert (data["oldest"], data["oldest_at_least"]) == ([None, 4.25, 600], [None, False, True])
 
 
@@ -80,7 +80,7 @@ _CELLS = [
 
 
 def test_sentences_tell_times_as_the_rest_of_the_page_does(page: Page, hours: None, as_viewer: Client) -> None:
-    """In the reader's zone, which they name: nothing tells a browser to say them again."""
+    """In the reader's zone, which is named: no browser converts them."""
     as_viewer.cookies["zone"] = "Europe/Vienna"
     rolled_up(TEN, 3, grain="hour", critical_buckets=[300], critical_counts=[3])
     HistorySource.objects.update(watermark=TEN + 1.5 * HOUR)
@@ -124,7 +124,7 @@ def test_the_same_as_csv(page: Page, hours: None) -> None:
 
 
 def test_depths_say_how_they_are_known(page: Page, sales: Queue) -> None:
-    """Sentence, line beside the chart, table and CSV alike."""
+    """Sentence, label beside the chart, table and CSV alike."""
     for hour, how in enumerate(("counted", "capped", None)):
         folded(sales, hour, how=how)
     DepthBucket.objects.filter(how="capped").update(high=10_000)
@@ -149,7 +149,7 @@ def test_without_rates_and_ages_it_is_said_and_nothing_empty_is_drawn(page: Page
 
 
 def test_a_minute_that_goes_on_has_what_came_so_far(page: Page, sales: Queue) -> None:
-    """Of a rate that is known since ten seconds, not the messages of a whole minute."""
+    """A rate known for ten seconds does not give the messages of a whole minute."""
     now = database_clock.now()
     Sample.objects.create(queue=sales, at=now, depth=1, ready=1, in_per_second=100, oldest_at=now - HOUR)
     (row,) = csv.DictReader(page(w="1h", at="", format="depth").splitlines())

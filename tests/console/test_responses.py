@@ -1,4 +1,4 @@
-"""What an act answers leads on, and back."""
+"""The answer of an act links onward and back."""
 
 import re
 from html import unescape
@@ -14,14 +14,14 @@ from tests.console.test_subscriptions import row_of
 
 
 def answer(client: Client, response: Answer) -> str:
-    """The notice on the page that an act led back to."""
+    """The notice on the page that the act redirected to."""
     assert response.status_code == 303, response.content
     page = shown(client, response["Location"].partition("#")[0])
     return matched(r'(<div class="notice good" role="status">.*?\n  </div>)', page, re.DOTALL)
 
 
 def press(client: Client, notice: str, word: str) -> Answer:
-    """The button of an answer, as a browser would post it."""
+    """Press a button of the notice, as a browser would post it."""
     form = next(form for form in re.findall(r"<form.*?</form>", notice, re.DOTALL) if f">{word}</button>" in form)
     fields = {name: unescape(value) for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', form)}
     return client.post(matched(r'action="([^"]*)"', form), fields)
@@ -38,7 +38,7 @@ def test_a_retry_leads_to_its_message_and_operation(recorded: Recorded) -> None:
     assert f'<a href="/archive/{card}/">See the message</a>' in notice
     number = matched(r'<a href="/operations/(\d+)/">', notice)
     assert f"Operation {number}" in notice
-    assert "<button" not in notice  # who has it now may have handled it
+    assert "<button" not in notice  # the receiver may have handled it already
 
 
 def test_a_discard_is_undone_and_that_is_too(recorded: Recorded) -> None:

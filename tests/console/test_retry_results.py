@@ -1,4 +1,4 @@
-"""What came of messages that were retried together: a retry whose messages die again at once is no success."""
+"""The results of messages retried together: a retry whose messages die again at once is no success."""
 
 import re
 from datetime import timedelta
@@ -15,7 +15,7 @@ from tests.console.recorded import Recorded
 
 
 def retried(recorded: Recorded, cards: list[int]) -> str:
-    """The address of an operation that has retried them all."""
+    """Retry all messages in one operation; return its address."""
     address = choose(recorded.operator, "retry", cards)["Location"]
     start(recorded.operator, address)
     runner.run(Operation.objects.get().pk)

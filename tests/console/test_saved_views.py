@@ -1,4 +1,4 @@
-"""Views: a list's address under a name, one's own or everybody's, that never leads elsewhere."""
+"""Saved views: the address of a list under a name, private or shared, which never leads to another site."""
 
 import re
 from html import unescape
@@ -27,7 +27,7 @@ def saved(client: Client, name: str = "Cards", of: str = "archive", query: str =
 
 
 def place(name: str = "Cards") -> str:
-    """Of one's own its address is not known before."""
+    """The address of a private view, which has a random slug."""
     return f"/views/{SavedView.objects.get(name=name, is_shared=False).slug}/"
 
 
@@ -143,7 +143,7 @@ def test_a_name_is_there_once_for_a_page_and_a_person(looked_at: Recorded) -> No
 
 
 def test_view_names_of_colleagues_are_not_revealed(looked_at: Recorded) -> None:
-    """Neither the address that one gets oneself, nor a refusal, nor a guess."""
+    """Not by the address of one's own view, nor by a refusal, nor by guessing."""
     saved(looked_at.operator, "Incident Acme")
     saved(looked_at.second, "Incident Acme")
     hidden = [view.slug for view in SavedView.objects.all()]

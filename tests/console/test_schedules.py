@@ -1,4 +1,4 @@
-"""Schedules: what is sent by the clock, did it run, when next; who may change them, and what is refused."""
+"""Schedules: what the clock sends, did it run, when next; who may change them, and what is refused."""
 
 import re
 from collections.abc import Callable
@@ -122,7 +122,7 @@ def test_a_change_says_what_it_was_and_is_not_written_over_anothers(engine: Conn
 
 
 def test_with_the_queue_database_down_one_is_not_said_to_be_gone(engine: Connection, as_operator: Client) -> None:
-    """And what was typed is still there to be saved."""
+    """The typed text is still there to be saved."""
     address = f"/schedules/{made()}/"
     with elsewhere("queues", PORT=1):
         looked = as_operator.get(address)

@@ -1,4 +1,4 @@
-"""The page of queue scopes: given, changed and taken away by whoever may change groups, and said to the others."""
+"""The page of queue scopes: users who may change groups grant, change and remove scopes; others read them."""
 
 from collections.abc import Iterator
 from html import unescape

@@ -1,4 +1,4 @@
-"""The search's grammar: any text is run or refused in words with its place, and what is written is read again."""
+"""The search grammar: any text is run, or refused with the position of its fault; written searches parse again."""
 
 from dataclasses import replace
 from time import perf_counter

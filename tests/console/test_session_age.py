@@ -1,4 +1,4 @@
-"""A sign-in lasts twelve hours, and an hour after the last page or act; an open page alone does not keep it."""
+"""A session lasts twelve hours, and one hour after the last page or act; an open page alone does not extend it."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ POLL = {"HX-Request": "true", "HX-Trigger": "going-on"}
 
 
 class Clock:
-    """The host's, some time later."""
+    """The host's clock, moved forward."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self._later = timedelta()
@@ -34,7 +34,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def person(viewer: User) -> Client:
-    """Who signed in by the form."""
+    """A user who signed in by the form."""
     client = Client()
     assert client.post("/sign-in/", {"username": "ivo", "password": "looks"}).status_code == 302
     assert is_in(client)

@@ -1,4 +1,4 @@
-"""Settings: what is decided where, and targets of queues with the way back."""
+"""Settings: where each is decided, and targets of queues with their undo."""
 
 import re
 from typing import Any
@@ -38,8 +38,8 @@ def test_each_setting_names_who_decides_it(
 
 
 NOT_SHOWN = {
-    *("PGQUEUE_BIND", "PORT", "ALLOWED_HOSTS", "DEBUG"),  # of this server: who reads the page has reached it
-    *("SECRET_KEY", "CELERY_BROKER_URL", "PGQUEUE_OUTBOX_URL_"),  # secrets, or beside one
+    *("PGQUEUE_BIND", "PORT", "ALLOWED_HOSTS", "DEBUG"),  # of this server: a reader of the page has reached it
+    *("SECRET_KEY", "CELERY_BROKER_URL", "PGQUEUE_OUTBOX_URL_"),  # secrets, or next to one
     *("PGQUEUE_HOST", "PGQUEUE_CODE_VERSION"),  # of each process: on Workers
     *("PGQUEUE_PG_BIN", "PGQUEUE_INSTALL_HISTORY", "JAVA_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"),  # of each machine
 }
@@ -150,7 +150,7 @@ def test_ingestion_is_for_error_queues_with_a_plain_warning(as_operator: Client,
 
 
 def opened(client: Client, path: str) -> dict[str, str]:
-    """The form as a browser sends it when nothing in it is touched."""
+    """The form as a browser posts it untouched."""
     page = shown(client, path)
     inputs = re.findall(r'<input[^>]* name="(version|target_\w+|ingest)"([^>]*)>', page)
     boxes = [name for name, rest in inputs if name != "ingest" or " checked" in rest]

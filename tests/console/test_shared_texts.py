@@ -1,4 +1,4 @@
-"""What one person searched for, opened or was told is shown to another as far as that one may read messages."""
+"""What one user searched for, opened or was shown is visible to another only with the right to read messages."""
 
 from datetime import timedelta
 from typing import Any

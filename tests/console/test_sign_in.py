@@ -1,4 +1,4 @@
-"""Signing in: guessing is slowed down, nobody is locked out by strangers for long, and it leaves a trace."""
+"""Signing in: guessing is slowed down, strangers lock nobody out for long, and attempts are audited."""
 
 import re
 from datetime import timedelta
@@ -62,7 +62,7 @@ def test_strangers_elsewhere_lock_nobody_out(viewer: User) -> None:
 
 @pytest.mark.parametrize("address", ["", "not an address", "10.0.0.1"])
 def test_guesses_from_ones_address_do_not_lock_out_a_known_browser(viewer: User, address: str) -> None:
-    """As all are behind a proxy that names nobody's; and where there is no address at all."""
+    """As behind a proxy that forwards no client address, or without any address."""
     known = Client()
     assert sign_in("ivo", "looks", address, known).status_code == 302
     known.post("/sign-out/")
@@ -85,7 +85,7 @@ def test_many_names_from_one_address_have_to_wait(viewer: User) -> None:
 
 
 def everywhere(name: str, times: int) -> list[int]:
-    """One guess an address."""
+    """One guess from each address."""
     return [guess(name, 1, f"198.51.100.{number}")[0] for number in range(times)]
 
 

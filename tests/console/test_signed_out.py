@@ -1,4 +1,4 @@
-"""Signed out, or with an old form: what was pressed is not done, is said so, and can be pressed again where it was."""
+"""Signed out or with an outdated form: the act is not done, the page says so, and it can be pressed again there."""
 
 import asyncio
 from typing import Any
@@ -52,7 +52,7 @@ def test_a_header_that_htmx_would_not_send_asks_for_a_page(stranger: Client) -> 
 
 
 def old(person: User) -> Client:
-    """The browser of somebody who signed in again in another tab."""
+    """The browser of a user who signed in again in another tab."""
     client = Client(enforce_csrf_checks=True)
     client.force_login(person)
     client.get("/operations/")
@@ -104,7 +104,7 @@ def test_an_address_of_an_act_leads_to_its_page(as_viewer: Client, path: str, ab
 
 
 async def arrived(address: str) -> httpx.Response:
-    """As the web server hands it on: Django's test client would take two slashes for the name of a host."""
+    """As the web server passes it on: Django's test client would take two slashes for a host name."""
     transport = httpx.ASGITransport(get_asgi_application())  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as browser:
         return await browser.get(f"http://testserver{address}")

@@ -1,4 +1,4 @@
-"""A staged retry on its page: planned in a form, followed by stages and classes, steered, and started from a group."""
+"""A staged retry on its page: planned in a form, followed by stages and classes, steered, started from a group."""
 
 import re
 

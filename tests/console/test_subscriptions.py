@@ -51,7 +51,7 @@ def test_the_recorded_ones_are_all_there(looked_at: Recorded) -> None:
 
 
 def cells(html: str) -> dict[str, dict[str, str]]:
-    """By event: what stands under each endpoint."""
+    """The text under each endpoint, by event."""
     table = html[html.index('aria-label="Who gets which event') :]
     heads, *lines = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in table.split("<tr>")[1:]]
     said = [[re.sub(r"<[^>]*>", "", cell).strip() for cell in line] for line in [heads, *lines]]
@@ -183,7 +183,7 @@ def test_unsubscribe_asks_first_and_is_audited(recorded: Recorded) -> None:
 
 
 def ended(recorded: Recorded) -> tuple[dict[str, str], str]:
-    """The row, and where it is put back."""
+    """Unsubscribe; return the row and the address of the undo."""
     row = row_of(recorded)
     recorded.operator.post("/subscriptions/unsubscribe/", {**row, "sure": "yes", "reason": "gone"})
     return row, f"/subscriptions/undo/{AuditEntry.objects.get(verb='unsubscribe').pk}/"

@@ -1,4 +1,4 @@
-"""What to press next about a warning is the same on every page that shows it."""
+"""The suggested next step of a warning is the same on every page that shows it."""
 
 from uuid import uuid4
 

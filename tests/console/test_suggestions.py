@@ -1,4 +1,4 @@
-"""What a search may go on with while it is typed: fields, names that are there, never what may not be asked for."""
+"""Suggestions while a search is typed: fields and existing names, never what the user may not search."""
 
 import re
 from html import unescape

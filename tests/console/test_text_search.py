@@ -1,4 +1,4 @@
-"""A search of texts on its page: what it covered, how it goes on, what acts take of it, and that a person has one."""
+"""A text search on its page: its coverage, how it continues, what acts take of it, and one at a time per user."""
 
 import contextlib
 import re
@@ -64,7 +64,7 @@ def with_body(recorded: Recorded, text: str = "OrderId") -> list[int]:
 def test_where_all_was_read_the_line_says_so(recorded: Recorded) -> None:
     html = page(recorded, f"/archive/?q={Q}")
     assert "That part of every archived message was read." in line(html)
-    assert "the whole archive" not in line(html)  # error messages, headers and ids were not
+    assert "the whole archive" not in line(html)  # error messages, headers and ids were not read
     assert f"{len(with_body(recorded)):,} match." in line(html)
     assert not following(html)
 
@@ -140,7 +140,7 @@ def test_a_window_or_a_start_that_is_none_breaks_no_page(recorded: Recorded, w: 
 
 
 def test_a_person_has_one_search_of_texts_at_a_time(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second is told; other pages of the same person, and searches of others, go on."""
+    """The second is refused with that reason; the user's other pages and other users' searches go on."""
     monkeypatch.setattr(session_shares, "WAIT_SECONDS", 0.1)
     holds, ends = threading.Event(), threading.Event()
     person = int(recorded.operator.session["_auth_user_id"])
@@ -170,7 +170,7 @@ def test_a_person_has_one_search_of_texts_at_a_time(recorded: Recorded, monkeypa
 def test_a_search_in_another_web_process_is_waited_for_likewise(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process is one with shares of its own: they meet in the console's database."""
+    """Another process has its own limits: both coordinate in the console's database."""
     monkeypatch.setattr(session_shares, "WAIT_SECONDS", 0.1)
     holds, ends = threading.Event(), threading.Event()
     person = int(recorded.operator.session["_auth_user_id"])
@@ -205,7 +205,7 @@ def test_an_export_that_reads_texts_for_minutes_lets_its_person_search(
 
     def read(walk: ArchiveWalk, connection: Connection) -> list[Any]:
         reads.set()
-        ends.wait(0.4)  # as long as a window of texts takes
+        ends.wait(0.4)  # the duration of one window of a text search
         return []
 
     monkeypatch.setattr(ArchiveWalk, "read", read)

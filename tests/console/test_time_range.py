@@ -1,4 +1,4 @@
-"""A stretch of time asked of Trends: whole steps, grains that follow its length, and faults that are said."""
+"""A time range in Trends: whole steps, a grain that follows its length, and faults that are reported."""
 
 from datetime import UTC, datetime, timedelta
 

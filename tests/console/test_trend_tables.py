@@ -1,4 +1,4 @@
-"""Tables of Trends beside its charts: what share failed, and the slowest types against the weeks before."""
+"""Tables of Trends beside its charts: the share of failures, and the slowest types against previous weeks."""
 
 import csv
 import re
@@ -25,7 +25,7 @@ def page(as_viewer: Client, console_database: str) -> Page:
 
 
 def rows(text: str, name: str) -> list[str]:
-    """Of the table, each as its words."""
+    """The rows of the table as text."""
     table = matched(rf'<div id="table-{name}">(.*?)</table>', text, re.DOTALL)
     found = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]
     return [" ".join(unescape(re.sub(r"<[^>]*>", " ", row)).replace("\u00a0", " ").split()) for row in found]
@@ -57,7 +57,7 @@ def test_the_share_that_failed_has_a_table_and_a_file(page: Page) -> None:
 
 
 def test_tiny_share_of_failures_is_not_shown_as_zero(page: Page) -> None:
-    """Above the chart, under its cursor and in its table; the file has the figure itself."""
+    """Above the chart, under its cursor and in its table; the file has the exact figure."""
     rolled_up(TEN + 2 * MINUTE, 3 * 2**31)
     rolled_up(TEN + 2 * MINUTE, 1, result="failed")
     text = page(table="share")
@@ -97,7 +97,7 @@ def test_the_slowest_types_come_first_each_with_its_change(page: Page) -> None:
     ],
 )  # fmt: skip
 def test_no_change_is_all_of_it(page: Page, now: float, then: float, change: str) -> None:
-    """Neither of what is nearly all, nor where the clock has nothing to tell: that is less than 1 ms."""
+    """Neither a change of nearly everything, nor a time below the clock's resolution of 1 ms."""
     timed(TEN + MINUTE, "Shop.Bill", now)
     timed(TEN - WEEK + MINUTE, "Shop.Bill", then)
     (row,) = rows(page(table="types"), "types")
@@ -105,7 +105,7 @@ def test_no_change_is_all_of_it(page: Page, now: float, then: float, change: str
 
 
 def test_no_name_is_a_formula_of_a_spreadsheet(page: Page) -> None:
-    """Names are what senders wrote. Markup and commas stay as they are."""
+    """Senders write the names. Markup and commas stay unchanged."""
     names = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", 'Shop.<b>"a", b</b>', "Shop." + "x" * 395]
     for place, name in enumerate(names):
         timed(TEN + MINUTE, name, 9_000 - 1_000 * place)
@@ -115,7 +115,7 @@ def test_no_name_is_a_formula_of_a_spreadsheet(page: Page) -> None:
 
 
 def test_slowest_types_load_as_a_part_after_the_charts(page: Page, as_viewer: Client) -> None:
-    """Like the head and tail of a queue: a part of its own address, with the page's window."""
+    """As with a queue's head and tail: a part with its own address and the page's window."""
     timed(TEN + MINUTE, "Shop.Slow", 900, endpoint="Sales")
     timed(TEN + MINUTE, "Shop.Other", 900, endpoint="Billing")
     text = page(endpoint="Sales")
@@ -136,7 +136,7 @@ def test_the_slowest_types_are_narrowed_and_read_as_far_as_the_charts(page: Page
 
 
 def test_a_long_window_is_compared_with_one_that_ended_before_it(page: Page) -> None:
-    """90 days are 13 weeks: of a week before most would be the same messages."""
+    """90 days are 13 weeks: compared with one week earlier, most messages would be the same."""
     rolled_up(datetime(2026, 11, 14, tzinfo=UTC), 20, {bucket(50): 20}, grain="day", type="Shop.Bill")
     window = {"since": "", "until": "", "w": "90d", "at": "2026-11-14T10:00:00Z"}
     assert "against 13 weeks before" in page(**window)

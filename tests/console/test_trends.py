@@ -1,4 +1,4 @@
-"""Trends: each figure leads to its messages, what is new is marked, and depth goes on live where history ends."""
+"""Trends: each figure links to its messages, new failures are marked, and depth continues live where history ends."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ def page(client: Client, **asked: str) -> str:
 
 
 def linked(text: str, words: str) -> str:
-    """What the link with these words asks the archive for."""
+    """The archive search behind the link with these words."""
     found = re.search(rf'<a href="(/archive/[^"]*)">\s*(?:<[^>]*>)*{words}', text)
     assert found, words
     return parse_qs(urlsplit(unescape(found[1])).query)["q"][0]
@@ -67,7 +67,7 @@ def test_a_figure_of_any_name_leads_to_that_name(as_viewer: Client, database: Co
 
 
 def test_clock_skew_leaves_out_only_the_skewed_span(as_viewer: Client, console_database: str) -> None:
-    """Sent by a clock that is ahead, it is timed in its handler all the same: “not timed” would be wrong."""
+    """The sender's clock is ahead, yet the handler's time is known: “not timed” would be wrong."""
     rolled_up(TEN + 5 * MINUTE, 3, skewed=3, processing_buckets=[200], processing_counts=[3])
     text = re.sub(r"\s+", " ", page(as_viewer, m="processing"))
     assert "Not timed" not in text
@@ -76,7 +76,7 @@ def test_clock_skew_leaves_out_only_the_skewed_span(as_viewer: Client, console_d
 
 
 def test_a_stretch_stays_in_every_address_of_the_page(as_viewer: Client, database: Connection) -> None:
-    """A table is there when asked for; a stretch is kept by the form, the tables and the files."""
+    """A table is loaded when requested; the form, the tables and the files keep the range."""
     rolled_up(TEN + 5 * MINUTE, 41)
     stretch = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "w": "30d"}
     text = as_viewer.get("/trends/", stretch).content.decode()
@@ -95,7 +95,7 @@ def test_a_stretch_stays_in_every_address_of_the_page(as_viewer: Client, databas
 
 
 def test_of_a_queue_it_is_not_known_what_succeeded(as_viewer: Client, database: Connection) -> None:
-    """An audited message names its endpoint only: none counted is not none."""
+    """An audited message names only its endpoint: none counted does not mean none."""
     rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
     rolled_up(TEN + 5 * MINUTE, 3, result="failed", queue=BILLING, endpoint="Billing")
     of_queue, of_endpoint = page(as_viewer, queue=BILLING), page(as_viewer, endpoint="Billing")
@@ -128,7 +128,7 @@ def test_new_failure_is_marked_and_links_to_its_messages(as_viewer: Client, cons
 
 
 def test_pruned_failures_are_not_shown_as_none(as_viewer: Client, console_database: str) -> None:
-    """Days stay for ever, errors and stories as long as hours: what is left of them are numbers."""
+    """Days are kept for ever, errors and stories as long as hours: only the numbers are left."""
     day = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - 900 * DAY
     rolled_up(day, 5, grain="day")
     rolled_up(day + DAY, 7, grain="day", result="failed")
@@ -144,7 +144,7 @@ def test_pruned_failures_are_not_shown_as_none(as_viewer: Client, console_databa
 
 
 def test_nothing_is_new_where_what_was_before_is_forgotten(as_viewer: Client, console_database: str) -> None:
-    """Two years of a window may begin where failures are forgotten: all of them would be new."""
+    """A window of two years may begin before the retention of failures: all of them would look new."""
     now = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     rolled_up(now - 900 * DAY, grain="day")
     rolled_up(now - DAY, grain="day", result="failed")
@@ -173,7 +173,7 @@ def test_each_message_has_one_story(as_viewer: Client, console_database: str) ->
 def test_of_very_many_stories_the_newest_are_looked_at(
     as_viewer: Client, console_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And that is said: years of failures have millions."""
+    """The page says so: years of failures have millions."""
     monkeypatch.setattr(queries, "STORIES", 2)
     rolled_up(TEN, result="failed")
     for minute in range(3):
@@ -186,7 +186,7 @@ def test_of_very_many_stories_the_newest_are_looked_at(
 
 
 def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_database: str) -> None:
-    """Also where nothing ever finished: samples alone are enough."""
+    """Even where nothing ever finished: samples alone are enough."""
     queue = Queue.objects.create(schema="public", table="Sales", kind="input")
     Endpoint.objects.create(name="Shop.Sales", table="Sales")
     ended = database_clock.now().replace(second=0, microsecond=0) - 3 * MINUTE
@@ -209,7 +209,7 @@ def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_databa
 
 
 def test_successes_after_retries_are_counted_by_message(as_viewer: Client, database: Connection) -> None:
-    """In the step in which it did; what was never retried has no story."""
+    """In the step of the success; a message that was never retried has no story."""
     rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
     for at in (5, 5, 6):
         told(f"m{at}", TEN, endpoint="Billing", succeeded=1, last_succeeded_at=TEN + at * MINUTE)
@@ -227,7 +227,7 @@ def test_successes_after_retries_are_counted_by_message(as_viewer: Client, datab
 
 @pytest.mark.parametrize("length", ["1h", "7d"])
 def test_every_line_has_the_same_steps_a_week_before(as_viewer: Client, console_database: str, length: str) -> None:
-    """Asked by itself in an hour, and together with the window in a week."""
+    """Queried separately for an hour, and together with the window for a week."""
     grain = "minute" if length == "1h" else "hour"
     for weeks, messages in ((0, 8), (1, 4), (2, 100)):
         rolled_up(TEN - 7 * weeks * DAY, messages, {100 + weeks: 3}, grain=grain)

@@ -1,4 +1,4 @@
-"""Trends where history is not read to the end of the window: not read is not none, a step that goes on is not whole."""
+"""Trends where history is not read to the window's end: unread is not zero, and the current step is partial."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def page(as_viewer: Client) -> Page:
 
 @pytest.fixture
 def read_to(console_database: str) -> Read:
-    """The archive is read to now, an audit queue up to there."""
+    """Mark the archive as read to now and an audit queue as read to ``watermark``."""
 
     def read(watermark: datetime | None) -> None:
         HistorySource.objects.update_or_create(table="archive", defaults={"watermark": database_clock.now()})
@@ -43,7 +43,7 @@ def flat(text: str) -> str:
 
 
 def test_unread_steps_are_blank_and_not_zero(page: Page, read_to: Read) -> None:
-    """Also where one of two tables is read further: failures without successes would be a wrong share."""
+    """Even if one of two tables is read further: failures without successes would give a wrong share."""
     read_to(TEN + 5.5 * MINUTE)
     text = page(table="steps")
     data = drawn(text)

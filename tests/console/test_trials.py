@@ -1,4 +1,4 @@
-"""A trial is asked for on a page that says what it does not cover, and its result is an address."""
+"""The page that starts a trial says what it does not cover; each result has an address."""
 
 from datetime import timedelta
 from html import unescape
@@ -17,7 +17,7 @@ from tests.console.recorded import REFUSED, Recorded
 
 @pytest.fixture(scope="module")
 def billing(looked_at: Recorded) -> list[int]:
-    """Dead messages of a queue that an endpoint of ours receives from."""
+    """Dead messages of a queue that our endpoint receives from."""
     Endpoint.objects.create(name="Billing", table="Billing", desired_processes=0)
     return looked_at.dead(4, exception=REFUSED)
 

@@ -1,4 +1,4 @@
-"""A SQL Server that does not answer: its pages say so in time, and all others go on."""
+"""Pages of a SQL Server that does not answer say so in time, and all other pages work."""
 
 import socket
 import time
@@ -43,7 +43,7 @@ def away(
     connect: Callable[[str], Connection],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[bool]:
-    """One queue of each database is known, that of SQL Server from before. Whether its sampler has looked since."""
+    """One known queue of each database, SQL Server's from earlier. Yields whether its sampler has looked since."""
     monkeypatch.setattr("pgqueue_admin.dialects.sqlserver.dialect.SILENT_SECONDS", 0.3)
     here = connect(console_database)
     fill(here, make(here), 2)

@@ -1,4 +1,4 @@
-"""Queues of schemas that nobody watches are counted, and never read (B9)."""
+"""Queues of unwatched schemas are counted and never read (B9)."""
 
 import pytest
 from django.test import Client
@@ -52,7 +52,7 @@ def test_few_of_many_schemas_are_named(queues: Connection) -> None:
 
 
 def test_unwatched_tables_are_not_read(queues: Connection) -> None:
-    """The catalog answers although the table is locked, and its owner's policy would not run."""
+    """The catalog answers although the table is locked; a row policy of its owner would not run."""
     with queues.transaction():
         queues.run('lock table ops."One" in access exclusive mode')
         assert "<b>4 more</b>" in part(signed_in())

@@ -1,4 +1,4 @@
-"""Names in addresses: any table name survives the way into a path and back (C3, bad input)."""
+"""Any table name survives the way into a path and back (C3, bad input)."""
 
 from dataclasses import replace
 from typing import Any
@@ -40,9 +40,9 @@ def test_a_name_survives_the_path(name: str) -> None:
 @example("a" * 399)
 @example("x " * 2500)
 def test_a_cause_survives_the_way_into_the_archive(cause: str) -> None:
-    assume(cause not in search.RESULTS)  # a lease message without an exception is told by how it ended
+    assume(cause not in search.RESULTS)  # a lease message without an exception is named by its result
     asked = parse_qs(urlsplit(url_converters.dead("Billing", cause)).query)["q"][0]
-    found = search.read(asked.replace("queue:Billing", ""), ALL).filter  # a queue is looked for in the database
+    found = search.read(asked.replace("queue:Billing", ""), ALL).filter  # the database resolves a queue's name
     whole = len(cause) < 400
     assert found == ArchiveFilter(
         state="dead", exception_is=cause if whole else None, exception_from="" if whole else cause

@@ -1,4 +1,4 @@
-"""One judge for what every page says first: an endpoint that somebody stopped, one that is paused, queues not read."""
+"""All pages share one verdict: an endpoint stopped by somebody, a paused one, unread queues."""
 
 import re
 from datetime import timedelta
@@ -30,7 +30,7 @@ def admin(console_database: str) -> User:
 
 @pytest.fixture
 def page(as_operator: Client) -> Page:
-    """Its words, without tags."""
+    """The page's text, without tags."""
     return lambda path="/": words(shown(as_operator, path))
 
 
@@ -39,7 +39,7 @@ def words(html: str) -> str:
 
 
 def endpoint(name: str, **figures: object) -> Endpoint:
-    """One that runs, and its queue as the sampler saw it just now."""
+    """A running endpoint and its queue as just sampled."""
     now = timezone.now()
     row = Endpoint.objects.create(name=name, table=name, desired_processes=1)
     queue = Queue.objects.create(
@@ -59,7 +59,7 @@ def process(**facts: object) -> Process:
 
 @pytest.fixture
 def incident(admin: User) -> None:
-    """Demo.Orders was stopped and four messages wait; Demo.Web is paused, and nine do."""
+    """Demo.Orders was stopped with four waiting messages; Demo.Web is paused with nine."""
     process(role="supervisor")
     for name in ("Demo.Billing", "Demo.Shipping"):
         endpoint(name)
@@ -132,7 +132,7 @@ def test_a_paused_queue_is_grey_and_its_age_is_not_judged_but_its_dead_are(
 
 
 def past(kind: str) -> list[str]:
-    """What the alerter would find, of the same rows."""
+    """The queues that the alerter would warn of, from the same rows."""
     queues, rows = Queue.objects.select_related("latest"), Endpoint.objects.all()
     seen = AlertSnapshot(
         now=database_clock.now(), watching_since=database_clock.now() - LATE, queues=list(queues), endpoints=list(rows)
@@ -210,7 +210,7 @@ def test_new_counts_from_the_look_before_of_this_browser(as_operator: Client, ad
     endpoint("Sales", dead=1)
     warn("Sales", 120)
     assert "older is open" in words(shown(as_operator, "/")), "of a browser that was never here: half an hour"
-    for ago in (180, 181):  # three hours ago, and again a minute before that
+    for ago in (180, 181):  # a visit three hours ago, and again a minute earlier
         as_operator.cookies[last_visit.COOKIE] = f"{kept(600)}.{kept(ago)}"
         assert "One queue needs you" in words(shown(as_operator, "/"))
     assert "One queue needs you" in words(shown(as_operator, "/")), "loaded again it is the same look"

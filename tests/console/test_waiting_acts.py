@@ -1,4 +1,4 @@
-"""Acts on messages that wait, as pages offer them: ticks, a question, what came of it; with scripts off."""
+"""Acts on waiting messages, as pages offer them: ticks, a confirmation, the outcome; with scripts off."""
 
 import re
 from html import unescape
@@ -35,7 +35,7 @@ def asked(client: Client, status: int = 200, page: str = ACTS, **fields: Any) ->
 
 
 def done(client: Client, page: str = ACTS, **fields: Any) -> str:
-    """What the page says to which the act leads."""
+    """The text of the page that the act leads to."""
     response = client.post(page, {"next": LIST, "sure": "yes", **fields})
     assert response.status_code == 303
     return unescape(shown(client, response["Location"]))

@@ -1,4 +1,4 @@
-"""What waits is searched by the archive's grammar: windows from a place on, honest about what was looked through."""
+"""Waiting messages are searched by the archive's grammar: in windows from a position, with the coverage shown."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def found(client: Client, table: str = "Sales", **query: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def planted(looked_at: Recorded) -> dict[str, str]:
-    """A queue of its own, messages by a name."""
+    """Fill a separate queue; return row ids by name."""
     looked_at.connection.run('create table "Search" (like "Sales" including all)')
     looked_at.connection.run('alter table "Search" alter seq drop identity if exists')
     rows = {
@@ -122,7 +122,7 @@ def test_invalid_search_is_refused_with_its_position(looked_at: Recorded, typed:
 def test_a_search_goes_on_where_it_stopped_and_finds_all(
     looked_at: Recorded, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
-    """Windows of a few rows: what matches is the database's own recount, each once, in the order of the list."""
+    """In windows of a few rows: the matches equal the database's recount, each once, in the order of the list."""
     monkeypatch.setattr(waiting_search, "ROWS", 70)
     monkeypatch.setattr(waiting_search, "FIRST", 30)
     monkeypatch.setattr("pgqueue_admin.console.messages.detail.message_list.ROWS", 20)

@@ -1,4 +1,4 @@
-"""The log of one process: its newest lines, how bad they are, the whole file; and never another file (C1)."""
+"""The log of one process: newest lines, severity, the whole file; and never another file (C1)."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def logged(folder: Path, text: str | bytes, **facts: object) -> str:
     [("", range(10)), ("warning", (1, 2, 3, 4, 6, 7, 9)), ("error", (2, 3, 4, 6, 9)), ("loud", range(10))],
 )
 def test_lines_as_bad_as_asked_for(as_operator: Client, log_folder: Path, level: str, there: list[int]) -> None:
-    """What follows an error without a level of its own is part of it; a level that is none is not taken."""
+    """Lines without a level belong to the error before them; an unknown level is ignored."""
     html = shown(as_operator, f"{logged(log_folder, chr(10).join(LINES))}?level={level}")
     marks = ["receives", "is slow", "40118902", "Traceback", "MemoryError", "far behind", "as JSON"]
     marks += ["of Celery<", "of Celery, again", "Segmentation"]
@@ -63,7 +63,7 @@ def test_log_of_an_ended_process_is_not_followed(as_operator: Client, log_folder
 
 
 def test_the_whole_file(as_operator: Client, log_folder: Path) -> None:
-    """Also what lies before the end that the page looks at, and as it is."""
+    """Unchanged, including what lies before the part that the page reads."""
     text = b"first\n" + b"x" * 99 * 1000 + b"\xff last\n"
     answer = as_operator.get(f"{logged(log_folder, text)}whole/")
     assert b"".join(answer.streaming_content) == text  # type: ignore[attr-defined]

@@ -36,7 +36,7 @@ def text(client: Client, address: str = "/workers/") -> str:
 
 
 def cell(html: str, row: Process, name: str) -> str:
-    """What stands in one live cell of a process's rows."""
+    """The content of one live cell of a process's row."""
     found = re.search(rf'data-live="process\.{row.pk}\.{name}"[^>]*>(.*?)</td>', html, re.DOTALL)
     assert found is not None
     return found[1]
