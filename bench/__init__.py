@@ -1,1 +1,1 @@
-"""Measurements, as ratios to a floor taken in the same run. Never tests."""
+"""Measurements, as ratios to a floor taken in the same run. These are not tests."""

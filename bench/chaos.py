@@ -1,6 +1,6 @@
-"""20,000 messages a mode, while processes are killed, wires cut and the server restarted; ``make bench-chaos``.
+"""20,000 messages per mode; processes are killed, connections cut and the server restarted; ``make bench-chaos``.
 
-``MESSAGES`` in the environment makes it shorter. bench/results/chaos.json holds what is printed.
+``MESSAGES`` in the environment makes it shorter. The printed figures are in bench/results/chaos.json.
 """
 
 import json
@@ -14,7 +14,7 @@ from bench.table import RESULTS
 MESSAGES = int(os.environ.get("MESSAGES", 20_000))
 PROCESSES = 3
 DISTURBANCES = ["kill", "cut", "kill", "restart", "kill", "cut", "kill", "kill", "cut", "restart", "kill", "cut"] * 2
-STEP = 400  # messages between two of them at least: more than can be in hand
+STEP = 400  # least number of messages between two disturbances: more than can be in flight
 RUNS = [("sends_atomic_with_receive", 1), ("sends_atomic_with_receive", 20), ("receive_only", 1), ("none", 1)]
 
 
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def publish(outcomes: list[tuple[int, Outcome]]) -> None:
-    """Print the table; write bench/results/chaos.json. Exits with 1 where a mode did not keep its promise."""
+    """Print the table; write bench/results/chaos.json. Exit with 1 if a mode broke its promise."""
     RESULTS.mkdir(exist_ok=True)
     found = [{"batch_size": size, **outcome._asdict(), "is_kept": outcome.is_kept} for size, outcome in outcomes]
     (RESULTS / "chaos.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""A receiving process that may be killed at any moment: an endpoint whose handler notes what it was given, and sends.
+"""A receiving process that may be killed at any moment: its handler records each message and sends another.
 
 python -m bench.chaos_side <dsn> <mode> <batch size> <journal> [<gate> …]
 """
@@ -13,8 +13,8 @@ from typing import Any
 
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers, MessageContext
 
-WORK_SECONDS = 0.002  # so that there is always something in hand
-NO_END = 1_000_000  # of retries: what a lost wire does to an attempt shall not make a message dead
+WORK_SECONDS = 0.002  # so that something is always in flight
+NO_END = 1_000_000  # of retries: attempts lost with a connection must not make a message dead
 
 
 def main(dsn: str, mode: Any, batch_size: int, journal: Path, gates: Sequence["Gate"]) -> None:
@@ -35,7 +35,7 @@ def main(dsn: str, mode: Any, batch_size: int, journal: Path, gates: Sequence["G
 
 
 class Gate:
-    """Who is given a message beyond it says so, and keeps it until the gate is open: a kill finds something in hand."""
+    """A handler holds a message beyond the gate until it opens, and reports it: a kill finds one in flight."""
 
     def __init__(self, journal: Path, number: int):
         self.number = number
@@ -44,7 +44,7 @@ class Gate:
 
     @property
     def waiting(self) -> int:
-        """The pid of who came last; 0: nobody yet."""
+        """The pid of the last process at the gate; 0 if none."""
         return int(self._waiting.read_text() or 0) if self._waiting.exists() else 0
 
     def open(self) -> None:
@@ -58,7 +58,7 @@ class Gate:
 
 
 def noting(journal: Path, gates: Sequence[Gate]) -> Handlers:
-    """Whole lines, appended: no transaction and no kill takes back that a handler ran."""
+    """Handlers that append whole lines to the journal: no rollback or kill removes the record of a run."""
     handlers = Handlers()
     notes = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 

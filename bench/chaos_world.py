@@ -1,4 +1,4 @@
-"""A server of its own, a wire that can be cut, receiving processes that get kill -9, and what is left at the end."""
+"""A separate server, a connection that can be cut, receiving processes that get kill -9, and the final count."""
 
 import itertools
 import json
@@ -33,7 +33,7 @@ from generate_series(1, %s) n
 
 
 class Stuck(Exception):
-    """The queue is not drained after a long time."""
+    """The queue is not drained in time."""
 
 
 class Outcome(NamedTuple):
@@ -43,14 +43,14 @@ class Outcome(NamedTuple):
     kills: int
     cuts: int
     restarts: int
-    lost: int  # neither their effect nor a dead message is there
+    lost: int  # neither its effect nor a dead message exists
     dead: int  # in the error queue
     handled_again: int  # runs of the handler beyond the first
-    sent_again: int  # effects beyond the first of a message
+    sent_again: int  # effects of a message beyond the first
 
     @property
     def is_kept(self) -> bool:
-        """What the mode promises."""
+        """Return whether the mode kept its promise."""
         if self.mode == "none":
             return self.handled_again == self.sent_again == 0
         exactly_once = self.mode == "receive_only" or self.sent_again == 0
@@ -76,9 +76,9 @@ class World:
     def run(
         self, mode: str, messages: int, disturbances: Sequence[str], processes: int, batch_size: int = 1
     ) -> Outcome:
-        """Drain that many messages; the disturbances (kill, cut, restart) come at equal steps of the way.
+        """Drain ``messages``; disturbances (kill, cut, restart) occur at equal steps.
 
-        Who is killed has a message in hand, by a gate there. More must be left between two steps than can be in hand.
+        A gate ensures that a killed process has a message in flight. A step must exceed the number in flight.
         """
         self._journal = self._folder / f"{mode}-{batch_size}-{next(self._runs)}.journal"
         self._journal.touch(mode=0o666)
@@ -116,7 +116,7 @@ class World:
                 pass
         else:
             assert self._server.pid
-            os.kill(self._server.pid, signal.SIGQUIT)  # immediate: nobody is waited for, nothing is flushed
+            os.kill(self._server.pid, signal.SIGQUIT)  # immediate shutdown: no waiting for sessions, no checkpoint
             _until(lambda: not self._server.running)
             self._server.start()
 
@@ -175,7 +175,7 @@ def _numbers(connection: Any, queue: str) -> Counter[int]:
 
 
 def _until(condition: Callable[[], int]) -> int:
-    """What it is, once it is not 0."""
+    """Poll until the value is not 0; return it."""
     deadline = time.monotonic() + _PATIENCE
     while not (found := condition()):
         if time.monotonic() > deadline:

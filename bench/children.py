@@ -1,4 +1,4 @@
-"""Processes beside a bench: each is asked by a line, and answers by a line of figures."""
+"""Child processes of a benchmark: each answers one line of input with one line of figures."""
 
 import os
 import select
@@ -12,7 +12,7 @@ Child = subprocess.Popen[str]
 
 @contextmanager
 def side(*words: str, module: str = "bench.history_side", **environment: str) -> Iterator[Child]:
-    """In a session of its own, as the supervisor starts its children. It ends when its stdin does."""
+    """Start a child in its own session, as the supervisor does. It ends when its stdin closes."""
     command, pipe = [sys.executable, "-m", module, *words], subprocess.PIPE
     environ = {**os.environ, **environment}
     child = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True, env=environ)
@@ -31,7 +31,7 @@ def ask(child: Child) -> None:
 
 
 def answer(child: Child, seconds: float = 30) -> list[float]:
-    """Raises SystemExit where none came in time."""
+    """Read one line of figures. Raises SystemExit if none arrives in time."""
     assert child.stdout
     if not select.select([child.stdout], [], [], seconds)[0]:
         raise SystemExit(f"Process {child.pid} has said nothing for {seconds:.0f} s.")

@@ -1,4 +1,4 @@
-"""What a page costs the server with two hundred queues, and what sampling them costs; ``make bench-console``."""
+"""The server's cost of a page with two hundred queues, and of sampling them; ``make bench-console``."""
 
 import http.client
 import os
@@ -65,7 +65,7 @@ def measure(stack: ExitStack, server: PostgreSQL, folder: Path) -> list[Row]:
 
 
 def prepare() -> str:
-    """Make the console's tables and a person who is signed in; return the session's cookie."""
+    """Create the console's tables and a signed-in user; return the session's cookie."""
     import django
 
     django.setup()
@@ -87,7 +87,7 @@ def prepare() -> str:
 
 
 def pages(port: int, cookie: str, suffix: str) -> list[Row]:
-    """p95 of each page over interleaved rounds; the floor is the page that does nothing."""
+    """p95 of each page over interleaved rounds; the floor is a page that does nothing."""
     client = http.client.HTTPConnection("127.0.0.1", port)
     taken: dict[str, list[float]] = {name: [] for name in [*PAGES, "floor"]}
     for number in range(ROUNDS + 5):
@@ -114,7 +114,7 @@ def p95(figures: list[float]) -> float:
 
 
 def sampling(pid: int, suffix: str = "", seconds: float = 20) -> Row:
-    """Processor seconds of the sampler in a stretch of time; its statements' cost on the server is not in it."""
+    """CPU time of the sampler over ``seconds``, without the cost of its statements on the server."""
     before, began = seconds_of(pid), time.monotonic()
     time.sleep(seconds)
     share = (seconds_of(pid) - before) / (time.monotonic() - began) * 100

@@ -1,12 +1,12 @@
-"""An archive of many dead messages in many groups, filled in minutes: its indexes are made afterwards."""
+"""An archive of many dead messages in many groups, filled in minutes: indexes are built afterwards."""
 
 from pgqueue_admin.archive import failure_tallies
 from pgqueue_admin.dialects import Connection
 
-BATCH = 500_000  # rows of one statement
-RARE = 7  # of so many messages the names that hardly any has
-# Of ten messages six are dead, two discarded, two have succeeded. Every name is one of a few; the oldest have one of
-# their own, which whoever walks from the newest finds last.
+BATCH = 500_000  # rows per statement
+RARE = 7  # number of messages with rare names
+# Of ten messages six are dead, two discarded and two succeeded. Every name is one of a few; the oldest messages have
+# names of their own, which a search from the newest finds last.
 _FILL = """
 insert into messages.message_archive (
     created_at, message, result, handled_by, kind, queue, message_id, message_type, headers, body, exception_type,
@@ -39,7 +39,7 @@ where indrelid = 'messages.message_archive'::regclass and not indisprimary
 
 
 def fill(connection: Connection, rows: int, groups: int) -> None:
-    """The newest has just died, one a second. ``groups``: fingerprints, of those that did not succeed."""
+    """Fill with one death per second, the last just now. ``groups``: number of fingerprints of failed messages."""
     connection.run("set synchronous_commit = off")
     connection.run("set maintenance_work_mem = '512MB'")
     indexes = connection.all(_INDEXES)
@@ -59,7 +59,7 @@ def fill(connection: Connection, rows: int, groups: int) -> None:
 
 
 def sizes(connection: Connection) -> dict[str, float]:
-    """Of each index, in MB."""
+    """The size of each index, in MB."""
     found = connection.all(
         "select indexrelid::regclass::text as name, pg_relation_size(indexrelid) as bytes from pg_index"
         " where indrelid = 'messages.message_archive'::regclass"

@@ -1,8 +1,8 @@
-"""What the engine costs over bare libpq: sends, receives, depth, dead rows, wake-up, memory; ``make bench-engine``.
+"""The engine's cost over bare libpq: sends, receives, depth, dead rows, wake-up, memory; ``make bench-engine``.
 
-Rounds of engine and floor alternate, and medians are compared: what else the machine does meets both. Send and receive
-run in a process of their own, as endpoints do. ``ROUNDS`` and ``MESSAGES`` in the environment make it shorter,
-``LONG=1`` has the worker child handle a million messages, and ``PARTS`` names some of what ``parts`` lists.
+Rounds of engine and floor alternate, and medians are compared: other load on the machine affects both. Send and
+receive run in their own process, as endpoints do. ``ROUNDS`` and ``MESSAGES`` in the environment make it shorter,
+``LONG=1`` has the worker child handle a million messages, and ``PARTS`` selects some of ``parts``.
 """
 
 import os
@@ -24,7 +24,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
-# What an endpoint asks while it has nothing to do, from the server's own log.
+# The statements of an idle endpoint, from the server's log.
 _ASKED = re.compile(r"pgqueue Engine@.* (?:LOG:  (?:statement|execute [^:]*)|DETAIL:  prepare): (.*)")
 _QUEUE = '"public"."Engine" '
 
@@ -35,9 +35,9 @@ class Log:
         self._from = file.stat().st_size
 
     def statements_a_peek(self) -> float:
-        """On its queue, between the first peek and the last; its delayed table is looked at besides, ever more rarely.
+        """Statements on the queue per peek, from the first to the last; the delayed table's, ever rarer, do not count.
 
-        Raises SystemExit where there are not two peeks.
+        Raises SystemExit if there are fewer than two peeks.
         """
         with self._file.open(encoding="utf-8") as lines:
             lines.seek(self._from)
@@ -51,7 +51,7 @@ class Log:
 
 @contextmanager
 def logged(server: PostgreSQL, dsn: str) -> Iterator[Log]:
-    """Raises SystemExit where a peek would read the table instead of its index."""
+    """Log all statements. Raises SystemExit if a peek would scan the table instead of its index."""
     with postgresql().connect(dsn, for_handlers=True) as connection:
         peek = postgresql().queue.peek(table=Address("public", "Engine")).as_string(None)
         plan = "\n".join(each[0] for each in connection.all(f"explain {peek}"))
@@ -67,7 +67,7 @@ def logged(server: PostgreSQL, dsn: str) -> Iterator[Log]:
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 MESSAGES = int(os.environ.get("MESSAGES", 20_000))
-IN_BATCHES = MESSAGES * 5  # or it is over before each slot has opened its session
+IN_BATCHES = MESSAGES * 5  # with fewer, it ends before each slot has opened its session
 DEEP = MESSAGES * 50
 DEAD = MESSAGES * 5
 AT_ONCE = 8
@@ -145,7 +145,7 @@ class Bench:
         self.queues.connection.run(f'delete from "Engine" where seq <= {DEAD}')
 
     def compared(self, name: str, target: float, prepare: Callable[[], None]) -> Row:
-        """The engine against itself: its floor is the queue without what slows it."""
+        """Compare the engine with itself: the floor is the queue without the slowing factor."""
         ours: list[float] = []
         floors: list[float] = []
         for _ in range(ROUNDS):
@@ -161,7 +161,7 @@ class Bench:
         return row("wake-up by NOTIFY, commit to handler, p50", value, "ms", floor=None, target=6)
 
     def idle(self) -> Row:
-        """What it asks between its first peek and its last, for each delay; each peek must use the index."""
+        """Statements per peek delay between the first peek and the last; each peek must use the index."""
         self.queues.empty()
         name = "idle endpoint, statements on its queue in each peek delay"
         with logged(self.server, self.queues.dsn) as log:

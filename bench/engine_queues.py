@@ -1,4 +1,4 @@
-"""Queues that the engine is measured on, in a database of their own: emptied, and filled with what a handler takes."""
+"""The queues that engine benchmarks use, in a separate database: emptied, and filled with messages for a handler."""
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql

@@ -1,4 +1,4 @@
-"""The engine's side of a measurement, in a process of its own: prints one number."""
+"""The engine's side of a measurement, in its own process: prints one number."""
 
 import itertools
 import statistics
@@ -19,12 +19,12 @@ SETTINGS = EndpointSettings(on_exhausted="error_queue")
 
 
 def send(dsn: str, threads: int, messages: int) -> float:
-    """One endpoint, from many threads: it has a session for each, as the floor has."""
+    """One endpoint, many threads: each has its own session, like the floor."""
     endpoint = Endpoint("Engine", dsn, settings=SETTINGS)
     ready = threading.Barrier(threads + 1)
 
     def work() -> None:
-        endpoint.send("Engine", {"n": 0}, type=PING)  # its session is open
+        endpoint.send("Engine", {"n": 0}, type=PING)  # opens its session
         ready.wait()
         for _ in range(messages // threads):
             endpoint.send("Engine", {"n": 1}, type=PING)
@@ -45,7 +45,7 @@ def send(dsn: str, threads: int, messages: int) -> float:
 
 def batch(dsn: str, threads: int, messages: int) -> float:
     endpoint = Endpoint("Engine", dsn, settings=SETTINGS)
-    endpoint.send("Engine", {"n": 0}, type=PING)  # its session is open
+    endpoint.send("Engine", {"n": 0}, type=PING)  # opens its session
 
     def work() -> None:
         for _ in range(messages // 100):
@@ -61,7 +61,7 @@ def drain_batch(dsn: str, threads: int, messages: int) -> float:
 
 
 def receive(dsn: str, threads: int, messages: int, onward: bool = False, **more: Any) -> float:
-    """From when a tenth is handled to the last message: each slot has its session then, as the floor has before."""
+    """Measured from the first tenth to the last message: by then each slot has its session, as the floor's have."""
     handlers, done, handled = Handlers(), threading.Event(), itertools.count(1)
     opened, begun = messages // 10, list[float]()
 
@@ -69,7 +69,7 @@ def receive(dsn: str, threads: int, messages: int, onward: bool = False, **more:
     def ping(body: Any, context: Any) -> None:
         if onward:
             context.send("Onward", body, type=PING)
-        number = next(handled)  # one step of the interpreter: a lock here would be what a short batch waits for
+        number = next(handled)  # atomic in the interpreter: a lock here would limit short batches
         if number == opened:
             begun.append(time.monotonic())
         if number == messages:
@@ -95,7 +95,7 @@ def receive_batch(dsn: str, threads: int, messages: int) -> float:
 
 
 def idle(dsn: str, threads: int, messages: int) -> float:
-    """Nothing to do for so many peek delays, and nothing to say of it: what it asked stands in the server's log."""
+    """Stay idle for ``messages`` peek delays; the result is the server's log."""
     endpoint = Endpoint("Engine", dsn, settings=replace(SETTINGS, peek_delay=IDLE_DELAY, concurrency=threads))
     endpoint.start()
     time.sleep(messages * IDLE_DELAY)
@@ -104,7 +104,7 @@ def idle(dsn: str, threads: int, messages: int) -> float:
 
 
 def wake_up(dsn: str, threads: int, messages: int) -> float:
-    """From the commit in one session to the handler in another, each time on an idle queue."""
+    """The median from commit in one session to the handler in another, each time on an idle queue."""
     handlers, seen = Handlers(), threading.Semaphore(0)
     arrived: list[float] = []
 
@@ -123,7 +123,7 @@ def wake_up(dsn: str, threads: int, messages: int) -> float:
 
 
 def one_wake_up(sender: Endpoint, seen: threading.Semaphore, arrived: list[float]) -> float:
-    time.sleep(0.05)  # until the receiver rests again
+    time.sleep(0.05)  # until the receiver is idle again
     sender.send("Engine", {"n": 1}, type=PING)
     committed = time.monotonic()
     seen.acquire()

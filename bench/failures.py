@@ -1,11 +1,10 @@
 """Failures, a group, the archive and its searches over ten million messages in three thousand groups.
 
-Pages are asked over HTTP as a browser asks, one after another: what the server takes is in it, what a browser draws is
-not. The floor is the page that does nothing. Beside it stands what web server and database used of the processors for
-one, which says more where others use them too: bench/results/failures.json says the load. Each field is searched for
-what the oldest few have, or nobody, which is what costs most; a page's statement may take as long as the target says.
-``ROWS``, ``GROUPS``, ``FIELD_ROWS`` and ``ROUNDS`` in the environment make it smaller, ``PARTS`` names some of its
-parts; ``make bench-failures``.
+Pages are requested over HTTP, one after another: server time counts, browser rendering does not. The floor is a page
+that does nothing. CPU time of web server and database per page is given too, which is more reliable under other load:
+bench/results/failures.json records the load. Each field is searched for a value of the few oldest messages or of
+none, which costs most; a page's statement may take as long as the target. ``ROWS``, ``GROUPS``, ``FIELD_ROWS`` and
+``ROUNDS`` in the environment make it smaller, ``PARTS`` selects some of its parts; ``make bench-failures``.
 """
 
 import http.client
@@ -93,7 +92,7 @@ class Bench:
         return {"fields": self.fields, "pages": self.pages}
 
     def fields(self) -> list[Row]:
-        """The slowest look for what the oldest few have, or nobody: each state, from the newest on."""
+        """The slowest search for a value of the few oldest messages or of none: every state, newest first."""
         self.fill(FIELD_ROWS)
         looking = {"read_only": True, "statement_timeout": 60.0}
         with postgresql().connect(self.dsn, **looking) as session:  # type: ignore[arg-type]
@@ -125,7 +124,7 @@ class Bench:
     def _asked(
         self, pages: dict[str, str], rounds: int, pids: list[int]
     ) -> tuple[dict[str, list[float]], dict[str, float]]:
-        """Interleaved; the first rounds warm up. What each took, and what one took of the processors; in ms."""
+        """Request the pages interleaved; the first rounds warm up. Return times of each, and CPU time of one, in ms."""
         client = http.client.HTTPConnection("127.0.0.1", self._port)
         taken: dict[str, list[float]] = {name: [] for name in pages}
         used = dict.fromkeys(pages, 0.0)
@@ -152,7 +151,7 @@ class Bench:
 
 
 def longest(look: Callable[[], object]) -> float:
-    """Seconds; of one that is not let finish, as long as it was let."""
+    """The longest time in seconds; on a timeout, the time until then."""
     taken = []
     for _ in range(LOOKS):
         began = time.monotonic()

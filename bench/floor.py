@@ -1,4 +1,4 @@
-"""The minimal client that others are compared with: floor.c over libpq, built where a compiler and headers are."""
+"""The minimal client that others are compared with: floor.c over libpq, built where a compiler and headers exist."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ SOURCE = Path(__file__).with_name("floor.c")
 
 
 def build(folder: Path, source: Path = SOURCE) -> Path:
-    """Raises SystemExit where it cannot be built: a ratio to another floor would be another ratio."""
+    """Raises SystemExit if it cannot be built: ratios to another floor are not comparable."""
     if not (shutil.which("gcc") and shutil.which("pg_config")):
         raise SystemExit("The floor is written in C: install gcc and libpq's headers (Debian: gcc libpq-dev).")
     target = folder / source.stem
@@ -19,7 +19,7 @@ def build(folder: Path, source: Path = SOURCE) -> Path:
 
 
 def run(floor: Path, dsn: str, what: str, threads: int, messages: int) -> float:
-    """Messages per second."""
+    """Return messages per second."""
     asked = [str(floor), dsn, what, str(threads), str(messages)]
     return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
 

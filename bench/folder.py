@@ -1,4 +1,4 @@
-"""A folder for one measurement, and nothing left of it: as root the server's files may lie outside of it."""
+"""A temporary folder for one measurement, removed completely: as root, the server's files may be outside of it."""
 
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pgqueue_admin.embedded import cluster_location
 
 @contextmanager
 def temporary() -> Iterator[Path]:
-    """Its server belongs into ``postgresql``."""
+    """The server must be created in its ``postgresql``."""
     with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as name:
         try:
             yield Path(name)

@@ -1,4 +1,4 @@
-"""The endpoint of bench.worker, as an application declares one."""
+"""The endpoint of bench.worker, declared as an application does."""
 
 from typing import Any
 
@@ -9,4 +9,4 @@ engine = endpoint("Engine")
 
 @engine.handle("Shop.Ping")
 def ping(body: Any, context: Any) -> None:
-    """Nothing: what is measured is what is around it."""
+    """Do nothing: the measurement is of the engine."""

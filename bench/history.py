@@ -1,8 +1,8 @@
-"""How fast history is read, how far it is behind, and whom it slows; ``make bench-history``.
+"""The speed of reading history, its delay, and its effect on receivers; ``make bench-history``.
 
 Floors are of the same run, rounds alternate, medians are compared. ``ROUNDS``, ``ROWS`` (of a backlog),
-``HISTORY_ROWS`` (of "flat"), ``LIVE_SECONDS`` (of "behind") and ``WINDOW`` (of "slowed", in seconds) make it shorter or
-longer. ``PARTS`` names some of what ``parts`` lists; the results of all others stay as they are.
+``HISTORY_ROWS`` (of "flat"), ``LIVE_SECONDS`` (of "behind") and ``WINDOW`` (of "slowed", in seconds) make it shorter
+or longer. ``PARTS`` selects some of ``parts``; the results of all others stay unchanged.
 """
 
 import os
@@ -31,8 +31,8 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 ROWS = int(os.environ.get("ROWS", 500_000))
 HALF, SMALL = ROWS // 2, ROWS // 10
-FLAT = ROUNDS + 2  # rounds: each gives a share of two runs, which varies more than one of them
-FIRST = 2000  # of which a cold driver reads half
+FLAT = ROUNDS + 2  # rounds: each gives a ratio of two runs, which varies more than a single run
+FIRST = 2000  # a cold driver reads half of them
 
 
 def main() -> None:
@@ -67,10 +67,10 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
 
 
 class Bench(history_archive.Archive):
-    """What is measured on it, in rounds."""
+    """The measurements on the archive, in rounds."""
 
     def batches(self) -> list[Row]:
-        """Each round: the floor, the read path alone, the whole way, and that of half of the rows."""
+        """Each round measures the floor, reading alone, a whole batch, and a batch of half the rows."""
         found = [self.beside_floor() for _ in range(WARM + ROUNDS)][WARM:]
         floor, read, rate, of_half = map(statistics.median, zip(*found, strict=True))
         name = f"a backlog of {ROWS:,} rows, from planning to figures"
@@ -82,7 +82,7 @@ class Bench(history_archive.Archive):
         ]
 
     def beside_floor(self) -> tuple[float, float, float, float]:
-        """Rows a second: copied, read into Spark, a whole batch of them, and one of half as many."""
+        """Rows per second: copied, read into Spark, in a whole batch, and in one of half the size."""
         self.fill(ROWS)
         parts = self.selects(ROWS)
         works = (partial(history_archive.copied, self.dsn, parts), partial(self.read, parts), self.driver.run_once)

@@ -1,4 +1,4 @@
-"""What history is measured on: an archive that grows, and its driver."""
+"""The data of history benchmarks: a growing archive and its driver."""
 
 import subprocess
 import sys
@@ -15,8 +15,8 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.history.sources.read_sessions import for_looking
 
 ENDPOINTS, TYPES = 10, 2
-WARM = 2  # rounds that do not count: Java still comes to know the code
-# 50 messages a second, one in ten of them failed; headers of 900 bytes, bodies of 300
+WARM = 2  # warm-up rounds, not counted: the JVM still compiles
+# 50 messages a second, one in ten failed; headers of 900 bytes, bodies of 300
 _FILL = """
 insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, message_id, message_type,
   headers, body, exception_type, exception_message, stack_trace, endpoint, sent_at, died_at)
@@ -42,14 +42,14 @@ _WIRE = "to_char({}, 'YYYY-MM-DD HH24:MI:SS:US \"Z\"')"
 
 
 class Archive:
-    """An archive that grows, and a driver that reads it."""
+    """A growing archive and the driver that reads it."""
 
     def __init__(self, dsn: str, stack: ExitStack):
         from pgqueue_admin.history.batch_loop import BatchLoop
 
         self.dsn = dsn
         self.connection = stack.enter_context(postgresql().connect(dsn, for_handlers=True))
-        self.driver = BatchLoop("bench", many=sys.maxsize)  # compaction is a job of its own, and no part of a batch
+        self.driver = BatchLoop("bench", many=sys.maxsize)  # compaction is a job of its own, not part of a batch
         self.rows = 0
         stack.callback(self.close)
 
@@ -61,14 +61,14 @@ class Archive:
         self.rows += rows
 
     def holding(self, rows: int) -> Self:
-        """So many, at least, are in history."""
+        """Ensure that at least ``rows`` are in history."""
         if self.rows < rows:
             self.fill(rows - self.rows)
             self.driver.run_once()
         return self
 
     def selects(self, most: int) -> list[str]:
-        """Of a batch as the driver would plan it now, without a trace in the ledger."""
+        """The statements of the batch that the driver would plan now, without recording it in the ledger."""
         from pgqueue_admin.history.plan import planning
         from pgqueue_admin.history.sources import partition_queries as selects
         from pgqueue_admin.history.sources import tables
@@ -80,7 +80,7 @@ class Archive:
         return selects.selects(self.connection, HistoryBatch(source=archive, **known), parts=2)
 
     def raw(self, selects: list[str], columns: Sequence[str] = ()) -> Any:
-        """What Spark would read; with ``columns``, all that ``selects`` ask for."""
+        """The rows as Spark would read them; ``columns`` limits them to those that ``selects`` query."""
         from pyspark.sql.types import StructType
 
         from pgqueue_admin.history.spark.readers import of_queue
@@ -94,7 +94,7 @@ class Archive:
 
 
 def thrown_away(rows: Any) -> None:
-    """What Spark reads of them, and no more."""
+    """Read the rows in Spark and discard them."""
     rows.write.format("noop").mode("overwrite").save()
 
 
@@ -104,7 +104,7 @@ def lay_out(connection: Connection, first: int, rows: int) -> None:
 
 
 def insert(connection: Connection, first: int, rows: int) -> None:
-    """Messages ``first`` and on."""
+    """Insert messages from ``first`` on."""
     times = {"sent": "at", "started": "at + wait", "ended": "at + wait + work"}
     statement = _FILL
     for name, instant in times.items():
@@ -114,9 +114,9 @@ def insert(connection: Connection, first: int, rows: int) -> None:
 
 
 def copied(dsn: str, selects: list[str]) -> None:
-    """The floor of reading: each statement as a binary COPY of a psql of its own, all at once, to nowhere.
+    """The floor of reading: binary COPY of each statement in its own psql, all at once, discarded.
 
-    Its sessions are set as the driver's are: the server goes the same ways.
+    Their sessions have the driver's settings, so the server uses the same plans.
     """
     psql = binaries.postgresql() / "psql"
     commands: list[list[str | Path]] = [

@@ -1,4 +1,4 @@
-"""What Spark takes by itself for the steps that a batch cannot do without: how much of a batch's time is ours?"""
+"""Spark's own time for the steps that every batch needs: how much of a batch's time is ours?"""
 
 import shutil
 import statistics
@@ -17,7 +17,7 @@ _HEADERS = "struct<{}>".format(", ".join(f"`NServiceBus.{word}`: string" for wor
 
 
 def bare(archive: Archive, rows: int, rounds: int, folder: Path) -> list[Row]:
-    """Of ``rows`` messages that no batch has read, each beside a COPY of its own statements."""
+    """Measure each way over ``rows`` unread messages, beside a COPY of its own statements."""
     archive.fill(rows)
     whole, place = archive.selects(rows), folder / "bare"
     few = [f"select {', '.join(FEW)} from ({select}) few" for select in whole]
@@ -37,7 +37,7 @@ def bare(archive: Archive, rows: int, rounds: int, folder: Path) -> list[Row]:
 
 
 def handed(archive: Archive, select: str, file: Path) -> Any:
-    """As many rows as two parts that are like it; all that is left of reading where the driver costs nothing."""
+    """As many rows, as two copies of one part: the cost of reading if the driver cost nothing."""
     from pyspark import cloudpickle
 
     from bench import history_handed

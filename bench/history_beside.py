@@ -1,4 +1,4 @@
-"""The same figures by plain SQL over the archive, and by DuckDB over the files, beside Spark's: when does Spark pay?"""
+"""The same figures by plain SQL over the archive, by DuckDB over the files, and by Spark: when does Spark pay?"""
 
 import importlib
 import statistics
@@ -13,7 +13,7 @@ from bench.table import Row, row
 
 ROOT = Path(__file__).resolve().parent.parent
 DUCKDB = "duckdb==1.4.4"
-# as docs/how-to/history.md shows them, of the archive alone and with processing times
+# as docs/how-to/history.md shows them, for the archive alone and with processing times
 SQL = """
 select date_trunc('minute', died_at) as minute, endpoint, message_type, result, count(*) as messages,
   percentile_disc(array[0.5, 0.95, 0.99]) within group (order by died_at - sent_at) as critical,
@@ -30,10 +30,10 @@ from read_parquet($paths) group by all
 
 
 def beside(archive: Archive, rows: int, rounds: int) -> list[Row]:
-    """Of ``rows`` messages more; the floor is Spark, which makes all grains and mergeable histograms."""
+    """Compare over ``rows`` more messages; the floor is Spark, which makes all grains and mergeable histograms."""
     after = archive.rows
     archive.fill(rows)
-    archive.driver.run_once()  # batches of theirs alone: of one that has others, too, no file is theirs
+    archive.driver.run_once()  # in batches without other messages: files of mixed batches are excluded
     paths = files(after)
     ways: dict[str, Callable[[], object]] = {
         "Spark": lambda: by_spark(archive, paths),
@@ -66,7 +66,7 @@ def by_spark(archive: Archive, paths: list[str]) -> None:
 
 
 def installed(home: Path) -> Any:
-    """The module, from a folder of its own; None where no registry gives it."""
+    """The module, installed into a folder of its own; None if no registry provides it."""
     pip = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--target", str(home)]
     if not home.exists() and subprocess.run([*pip, DUCKDB]).returncode:
         return None

@@ -1,9 +1,8 @@
-"""Twelve writers, two drivers that race, an archive that is pruned, a server that is restarted; kill -9 at random, and
-at each point that has a name.
+"""Twelve writers, two competing drivers, pruning, server restarts; kill -9 at random and at each named point.
 
-``make bench-history-chaos``: ``SECONDS`` in the environment makes it shorter, but each point has its kill in any case.
-bench/results/history_chaos.json holds what is printed; it ends with 1 where a committed row is not in history exactly
-once, or a figure is not what plain SQL counts.
+``make bench-history-chaos``: ``SECONDS`` in the environment makes it shorter, but every point still gets its kill.
+The printed figures are in bench/results/history_chaos.json. Exits with 1 if a committed row is not in history exactly
+once, or if a figure differs from plain SQL.
 """
 
 import json
@@ -33,12 +32,12 @@ from tests.history.writers import Writer
 
 SECONDS = float(os.environ.get("SECONDS", 300))
 WRITERS, DRIVERS, RESTARTS = 12, 2, 3
-LIVES = 10.0, 60.0  # seconds after which a driver is killed, if it has not ended by then
+LIVES = 10.0, 60.0  # seconds after which an unfinished driver is killed
 _ROOT = Path(__file__).resolve().parent.parent
-AT_RANDOM = 1  # kill at least, before each one at a named point
-# Who plans looks at the table that the second one locks: it comes while the batch of the first is still planned.
+AT_RANDOM = 1  # least number of random kills before each one at a named point
+# The planner reads the table that the second point locks: it arrives while the first's batch is still planned.
 ROUNDS = (POINTS[:2], *([point] for point in POINTS[2:]))
-HELD = 300.0  # seconds until somebody stands still there, at most
+HELD = 300.0  # seconds until a driver stops there, at most
 ORPHANED = 5.0  # seconds after which a prepared transaction has lost its writer
 NEVER = ("lost", "twice", "never committed")
 _GIVEN_UP = """
@@ -47,7 +46,7 @@ select gid from pg_prepared_xacts where database = current_database() and prepar
 
 
 class Stubborn(Writer):
-    """Begins anew when the server comes back."""
+    """A writer that restarts when the server is back."""
 
     def run(self) -> None:
         while self._goes_on(0):
@@ -57,7 +56,7 @@ class Stubborn(Writer):
 
 
 class Drivers:
-    """Each lives until it has read all that is there, or is killed; then another takes its place."""
+    """Each driver runs until it has read everything or is killed; then another replaces it."""
 
     def __init__(self, environ: dict[str, str]):
         self._environ, self._random = environ, random.Random(1)
@@ -83,7 +82,7 @@ class Drivers:
             self._alive[run("history", "run", environ=self._environ)] = time.monotonic() + self._random.uniform(*LIVES)
 
     def stand_still(self) -> None:
-        """Once enough were killed at random."""
+        """Kill at the next named points, once enough drivers were killed at random."""
         if self._at_random >= AT_RANDOM:
             for point in self._rounds[0]:
                 self._kill_at(point)
@@ -91,16 +90,16 @@ class Drivers:
             self._at_random = 0
 
     def _kill_at(self, point: Point) -> None:
-        """Whoever comes there first has to wait; then nobody survives."""
+        """Hold the first driver that reaches the point, then kill all."""
         with postgresql().connect(self._environ["DATABASE_URL"], for_handlers=True) as gate:
-            given_up(gate, ORPHANED)  # a table is not locked before it
+            given_up(gate, ORPHANED)  # it would block the table lock
             with held_at(point, gate):
                 wait_until(lambda: self._stands_still(gate), HELD, f"a driver was {point.name}")
                 self.close()
         self.killed_at[point.name] += 1
 
     def _stands_still(self, gate: Connection) -> bool:
-        """One is enough, and lives until then: who comes anew takes the batch from the other, and neither gets far."""
+        """Keep one driver alive until it waits there: a second would take over its batch, and neither would get far."""
         self._reap()
         self._start(1)
         return is_waited_for(gate)
@@ -129,7 +128,7 @@ def finish(*arguments: str, environ: dict[str, str]) -> None:
 
 @contextmanager
 def world(folder: Path) -> Iterator[tuple[PostgreSQL, dict[str, str]]]:
-    """A server with the console's tables and the engine's, and what programs must know to work on it."""
+    """A server with the console's and the engine's tables, and the environment that programs need to use it."""
     server = PostgreSQL(folder / "postgresql")
     server.start()
     environ = {**os.environ, "DATABASE_URL": server.dsn(), "QUEUES_URL": server.dsn(), "SPARK_MASTER": "local[2,4]"}
@@ -150,7 +149,7 @@ def world(folder: Path) -> Iterator[tuple[PostgreSQL, dict[str, str]]]:
 
 
 def torture(server: PostgreSQL, drivers: Drivers, prune: Callable[[], int]) -> None:
-    """For SECONDS, and until each point had its kill."""
+    """Run for SECONDS, and until each point had its kill."""
     began, over = time.monotonic(), threading.Event()
     writers = [Stubborn(server.dsn(), number, lambda _: not over.is_set()) for number in range(WRITERS)]
     for writer in writers:
@@ -173,13 +172,13 @@ def torture(server: PostgreSQL, drivers: Drivers, prune: Callable[[], int]) -> N
 
 def restart(server: PostgreSQL) -> None:
     assert server.pid
-    os.kill(server.pid, signal.SIGQUIT)  # immediate: nobody is waited for, nothing is flushed
+    os.kill(server.pid, signal.SIGQUIT)  # immediate shutdown: no waiting for sessions, no checkpoint
     wait_until(lambda: not server.running)
     server.start()
 
 
 def pruner() -> Callable[[], int]:
-    """All that history has read, however young: a row that goes too early is lost."""
+    """Prune everything that history has read, however young: a row pruned too early is lost."""
     import django.db
 
     from pgqueue_admin.archive.retention import as_of, prune
@@ -200,14 +199,14 @@ def pruner() -> Callable[[], int]:
 
 
 def given_up(connection: Connection, age: float) -> None:
-    """Nobody ends a prepared transaction whose writer a restart of the server has taken."""
+    """Roll back prepared transactions whose writer a server restart has ended."""
     for row in connection.all(_GIVEN_UP, {"age": age}):
         with suppress(DatabaseError):  # its writer was only slow
             connection.run(f"rollback prepared '{row.gid}'")
 
 
 def told(dsn: str, folder: Path, drivers: Drivers) -> dict[str, Any]:
-    """What was committed, against what the manifest's files and the figures say."""
+    """Compare what was committed with the manifest's files and the figures."""
     with postgresql().connect(dsn, for_handlers=True) as connection:
         ledger = {
             "batches": "select count(*) from pgqueue_console.pgqueue_historybatch where state = 'done'",
@@ -228,7 +227,7 @@ def told(dsn: str, folder: Path, drivers: Drivers) -> dict[str, Any]:
 
 
 def in_files(connection: Connection, folder: Path) -> dict[str, int]:
-    """Of all rows that were committed: how many history has not, twice, and beside them."""
+    """Count committed rows that history lacks or has twice, and rows that were never committed."""
     import pyarrow.dataset
 
     committed = {row.seq for row in connection.all("select seq from committed")}

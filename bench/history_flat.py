@@ -1,4 +1,4 @@
-"""The same batch beside little history and beside much: two databases, a driver each, by turns."""
+"""The same batch beside little and beside much history: two databases with a driver each, in turns."""
 
 import os
 import statistics
@@ -20,12 +20,12 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
-# History that is long, from its first batch: ledger, files and figures of that one, over and over, each time later.
-# It leaves what reading as many rows would: a ledger row a batch, its minutes, hours, days, failures and stories, and
-# its rows in files as large as compaction makes them. The archive keeps its end: what is older was pruned behind the
-# ledger.
+# A long history made from its first batch: its ledger row, files and figures are repeated, each time later. The result
+# equals that of reading as many rows: a ledger row per batch, its minutes, hours, days, failures and stories, and its
+# rows in files as large as compaction makes them. The archive keeps its newest part: older rows count as pruned behind
+# the ledger.
 BATCH = 100_000  # rows, of 2,000 seconds
-A_DAY = 42  # batches, each 34 minutes later: whole minutes, and none reaches into the next day
+A_DAY = 42  # batches, 34 minutes apart: whole minutes, and none reaches into the next day
 IN_A_FILE = 14  # batches
 ARCHIVED = 500_000
 _LATER = f"(n / {A_DAY} * 86400 + mod(n, {A_DAY}) * 2040) * interval '1 s'"
@@ -69,7 +69,7 @@ _SILENT = "alter table messages.message_archive {} trigger dead_message_trigger"
 
 
 def grow(connection: Connection, folder: Path, rows: int) -> None:
-    """From one batch of BATCH rows to ``rows``."""
+    """Repeat one batch of BATCH rows up to ``rows``."""
     copies = rows // BATCH - 1
     for table, changes in _MADE.items():
         connection.run(_COPY.format(table=table, changes=changes.format(table=table)), {"copies": copies})
@@ -80,12 +80,12 @@ def grow(connection: Connection, folder: Path, rows: int) -> None:
 
 
 def files(connection: Connection, folder: Path, copies: int) -> Iterator[dict[str, Any]]:
-    """As the manifest is to name them."""
+    """Write the files; yield their manifest entries."""
     import pyarrow.parquet
 
     from pgqueue_admin.history.storage.layout import VERSION
 
-    parts = connection.all(_FIRST)  # one, or two where nobody else was at work
+    parts = connection.all(_FIRST)  # one, or two if no other process was busy
     read = [pyarrow.parquet.ParquetFile(folder / part.path).read() for part in parts]
     rows = pyarrow.concat_tables(read).sort_by([("endpoint", "ascending"), ("ended_at", "ascending")])
     (day,), (batch,) = ({getattr(part, each) for part in parts} for each in ("day", "batch"))
@@ -108,7 +108,7 @@ def write(path: Path, rows: Any, batches: list[int]) -> int:
 
 
 def moved(rows: Any, n: int) -> Any:
-    """The rows of the batch that is ``n`` later."""
+    """The rows of the batch ``n`` places later."""
     import pyarrow
     import pyarrow.compute as compute
 
@@ -121,7 +121,7 @@ def moved(rows: Any, n: int) -> Any:
 
 
 def archive(connection: Connection, rows: int) -> None:
-    """Its last ones, without the notices of those that died."""
+    """Keep its last rows, without NOTIFY for the dead ones."""
     connection.run(_RENUMBER.format(rows - ARCHIVED + 1))
     connection.run(_SILENT.format("disable"))
     history.insert(connection, rows - ARCHIVED + 1, ARCHIVED)
@@ -129,8 +129,8 @@ def archive(connection: Connection, rows: int) -> None:
 
 
 HISTORY_ROWS = int(os.environ.get("HISTORY_ROWS", 10_000_000))
-TURN = 600.0  # seconds that one may take
-AFTER = 6 * 24 * 180_000  # messages: what is read here ended at a time of its own, and at the same time of the day
+TURN = 600.0  # longest time of one turn, in seconds
+AFTER = 6 * 24 * 180_000  # messages: later rows end at unused times, and at the same time of day
 
 
 class World(NamedTuple):
@@ -153,14 +153,14 @@ def flat(server: PostgreSQL, folder: Path, rows: int, rounds: int) -> Row:
 
 
 def share(little: World, much: World, first: int, rows: int) -> float:
-    """Much against little; who begins changes."""
+    """Time with much history over time with little; the order alternates."""
     order = (little, much) if first // rows % 2 else (much, little)
     taken = {each: turn(each, first, rows) for each in order}
     return taken[much] / taken[little]
 
 
 def turn(world: World, first: int, rows: int) -> float:
-    """The seconds for so many messages more."""
+    """The seconds that the driver takes for ``rows`` more messages."""
     history_archive.lay_out(world.connection, first, rows)
     children.ask(world.driver)
     return children.answer(world.driver, TURN)[0]

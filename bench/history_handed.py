@@ -1,6 +1,6 @@
-"""What Spark takes to be handed rows that are ready: Arrow batches from a file, and no database.
+"""Spark's time for receiving ready rows: Arrow batches from a file, without a database.
 
-Spark carries this module to its executors by value, so it imports nothing of ours.
+Spark ships this module to its executors by value, so it imports nothing of ours.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 
 class Ready(DataSource):
-    """Each of two parts gives all batches of ``file``, an option. The schema is given to the reader."""
+    """A data source of two partitions, each with all batches of the option ``file``; its schema is passed in."""
 
     @classmethod
     def name(cls) -> str:

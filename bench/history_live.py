@@ -1,4 +1,4 @@
-"""A driver as the supervisor starts it, while messages come in: how far history is behind them."""
+"""How far history lags behind with a driver as the supervisor starts it, while messages arrive."""
 
 import os
 import signal
@@ -20,11 +20,11 @@ from pgqueue_admin.osproc.child_process import end, spawn
 ROOT = Path(__file__).resolve().parent.parent
 RATE = 500
 LIVE_SECONDS = float(os.environ.get("LIVE_SECONDS", 120))
-STARTED, READ = 180.0, 900.0  # seconds: the most that a driver takes to begin, and to read what lies there
+STARTED, READ = 180.0, 900.0  # seconds: the longest start of a driver, and its longest time for the existing backlog
 
 
 def behind(archive: history.Archive, connection: Connection) -> Row:
-    """The most that history was behind while RATE messages a second came in, from the first time it was complete."""
+    """The largest lag while RATE messages a second arrive, from the first time that history was complete."""
     over = threading.Event()
     feeding = threading.Thread(target=feed, args=(archive, over))
     archive.close()
@@ -66,7 +66,7 @@ def ages(connection: Connection, until: float) -> Iterator[float]:
 
 
 def age(connection: Connection) -> float:
-    """Seconds; of what was never read to its end, many."""
+    """The lag in seconds; very large for a table never read to its end."""
     since = "coalesce(min(watermark), to_timestamp(0))"
     return float(
         connection.value(

@@ -1,4 +1,4 @@
-"""Processes of bench.history: a first job from nothing, turns of a driver, a steady sender, a receiver that tells."""
+"""Processes of bench.history: a cold first job, turns of a driver, a steady sender, a receiver that reports."""
 
 import os
 import statistics
@@ -16,7 +16,7 @@ A_TENTH = 0.1
 
 
 def cold(dsn: str, how: str, scratch: str, select: str) -> None:
-    """Reads, parses, writes Parquet, reads it back, rolls up: what a first batch makes Java and Python load."""
+    """Read, parse, write Parquet, read it back, roll up: all that a first batch makes Java and Python load."""
     from pgqueue_admin.history.spark.cds_warmup import rehearse
     from pgqueue_admin.history.spark.session import session
 
@@ -27,7 +27,7 @@ def cold(dsn: str, how: str, scratch: str, select: str) -> None:
 
 
 def by_default() -> Any:
-    """As pyspark starts where nobody says anything, but with this Python and these data sources."""
+    """A session with pyspark's defaults, but with this Python and these data sources."""
     from pyspark.sql import SparkSession
 
     from pgqueue_admin.history.spark import session as ours
@@ -39,7 +39,7 @@ def by_default() -> Any:
 
 
 def turns() -> None:
-    """For each line of stdin a turn of a driver, and its seconds."""
+    """For each line of stdin, run one turn of a driver and print its seconds."""
     import django
 
     django.setup()
@@ -54,7 +54,7 @@ def turns() -> None:
 
 
 def send(dsn: str, rate: str) -> None:
-    """So many messages a second, in steps of a tenth, until stdin ends."""
+    """Send this many messages a second, in steps of 0.1 s, until stdin ends."""
     endpoint, over = Endpoint("Sender", dsn, settings=SETTINGS), threading.Event()
 
     def end() -> None:
@@ -71,7 +71,7 @@ def send(dsn: str, rate: str) -> None:
 
 
 def receive(dsn: str) -> None:
-    """For each line of stdin: how many were handled since the last, and the p95 of their critical times in ms."""
+    """For each line of stdin, print how many were handled since the last, and the p95 of their critical times in ms."""
     handlers, taken = Handlers(), list[float]()
 
     @handlers.handle(PING)

@@ -1,4 +1,4 @@
-"""Whom a batch slows: receivers that are offered RATE messages a second, while history rests and while it is read."""
+"""How a batch slows receivers: RATE messages a second are sent while history rests and while it reads."""
 
 import os
 import statistics
@@ -16,7 +16,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
 
 WINDOW = float(os.environ.get("WINDOW", 20))
-LONGEST = 300.0  # seconds: the most that one batch takes
+LONGEST = 300.0  # longest time of one batch, in seconds
 _REST = "update pgqueue_console.pgqueue_historysource set paused_until = now() + interval '1 hour'"
 _WORK = """
 select exists (select from pgqueue_console.pgqueue_historybatch where state = 'running')
@@ -25,12 +25,12 @@ select exists (select from pgqueue_console.pgqueue_historybatch where state = 'r
 
 
 class Window(NamedTuple):
-    handled: float  # a second
-    p95: float  # ms of critical time
+    handled: float  # per second
+    p95: float  # of the critical time, in ms
 
 
 def slowed(archive: Archive, connection: Connection, rounds: int) -> list[Row]:
-    """A stretch without and one whole batch, by turns; the first batch of all only warms Spark."""
+    """Alternate a window without and one with a whole batch; the very first batch only warms Spark."""
     from pgqueue_admin.history.plan.planning import MOST
 
     archive.close()
@@ -58,7 +58,7 @@ def rows(alone: list[Window], beside: list[Window]) -> list[Row]:
 
 
 def one_batch(connection: Connection) -> None:
-    """From when the driver begins one until it rests again."""
+    """Wait from the start of a batch until the driver rests again."""
     ask(connection)
     wait_until(lambda: is_at_work(connection), STARTED, "a driver has begun a batch")
     connection.run(_REST)
@@ -70,13 +70,13 @@ def is_at_work(connection: Connection) -> bool:
 
 
 def settle(receiver: children.Child) -> None:
-    """What a busy stretch left in the queue is no part of the next one."""
+    """Let receivers catch up, so that a backlog does not spill into the next window."""
     few = f"receivers keep up with {RATE}/s while history rests: this machine has too much else to do"
     wait_until(lambda: windowed(receiver, lambda: time.sleep(2)).p95 < 1000, STARTED, few)
 
 
 def windowed(receiver: children.Child, lasting: Callable[[], object]) -> Window:
-    """What was handled while it lasted."""
+    """The messages handled meanwhile."""
     children.ask(receiver)
     children.answer(receiver)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""A driver's first job from nothing: ours, with its archive of classes, against pyspark as it starts by default."""
+"""A driver's cold first job: ours with its archive of classes, against pyspark's default start."""
 
 import statistics
 import subprocess
@@ -10,7 +10,7 @@ from bench.table import Row, row
 
 
 def cold(dsn: str, scratch: Path, select: str, rounds: int) -> Row:
-    """Seconds from the start of the process until its figures are there."""
+    """Seconds from the start of the process to its figures."""
     from pgqueue_admin.history.runtime import jvm_cds
 
     wanted = jvm_cds.place(scratch)

@@ -1,4 +1,4 @@
-"""How quickly Trends comes: pages over ninety days and seven, of one queue beside all others, and of all."""
+"""The response time of Trends: pages over ninety and seven days, of one queue among many, and of all."""
 
 import http.client
 from urllib.parse import quote
@@ -9,9 +9,9 @@ from bench.table import Row, row
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded import ports
 
-# What Trends is measured on: a quarter as a console has it that ran for all of it, and the weeks before.
+# The data of Trends: a quarter of continuous running and the weeks before it.
 DAYS = 90
-HOURS, COMPARED = 63, 160  # days of hours, and of days: a week's hours and a quarter's days have others to compare with
+HOURS, COMPARED = 63, 160  # days of hourly and of daily data: longer than a week and a quarter, to compare with
 _GRAINS = f"('hour', interval '1 hour', {HOURS}), ('day', interval '1 day', {COMPARED})"
 _FIGURES = """
 insert into pgqueue_console.pgqueue_rollup
@@ -27,7 +27,7 @@ from (values {grains}) as grains (grain, step, days),
   (select array_agg(n) as b, array_agg(20 + mod(n, 7)) as c from generate_series(200, 379) n) histogram
 """
 
-# one in 25 s, of 40 kinds; a third succeeded when they were tried again
+# one in 25 s, of 40 kinds; a third succeeded when retried
 _FAILED = """
 with failed as (
   select n, now() - n * interval '25 seconds' as at, '"public"."Endpoint' || mod(n, %(endpoints)s::int) || '"' as queue,
@@ -49,7 +49,7 @@ select %(batch)s, md5('failed ' || n)::uuid::text, queue, endpoint, type, 'Shop.
 from failed
 """
 
-# each input queue and all of them together: what samples told of it
+# each input queue and all of them together, from samples
 _DEPTHS = """
 with queues as (
   insert into pgqueue_console.pgqueue_queue
@@ -69,9 +69,9 @@ from (select id from queues union all select 0) each,
 
 
 def lay_out(connection: Connection) -> None:
-    """Numbers and times, 180 buckets each, as of queues whose timings vary; 311,040 that failed in DAYS; depths.
+    """Fill in counts and times, 180 buckets each, for varied timings; 311,040 failures in DAYS; depths.
 
-    Counted, cut and compared as beat does.
+    They are counted, cut and compared as beat does.
     """
     from pgqueue_admin.history import ledger
     from pgqueue_admin.history.anomalies import hourly_totals

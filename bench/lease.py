@@ -1,7 +1,7 @@
-"""What the lease queue costs over bare libpq: claim and finish, in batches, and how soon a burst is handled.
+"""The lease queue's cost over bare libpq: claim and finish, in batches, and the delay until a burst is handled.
 
-The floor asks the product's own statements (lease_floor.c). ``ROUNDS``, ``MESSAGES`` and ``ARCHIVED`` make it
-shorter, and ``PARTS`` names some of what ``parts`` lists; ``make bench-lease``.
+The floor uses the product's own statements (lease_floor.c). ``ROUNDS``, ``MESSAGES`` and ``ARCHIVED`` make it
+shorter, and ``PARTS`` selects some of ``parts``; ``make bench-lease``.
 """
 
 import os
@@ -68,7 +68,7 @@ class Bench:
         }
 
     def archive(self) -> list[Row]:
-        """Slowest looks of a page: 95 of 100 are no slower."""
+        """p95 of the queries of an archive page."""
         self.connection.run("truncate messages.message, messages.message_archive")
         self.connection.run("alter table messages.message_archive disable trigger user")
         self.connection.run(_FILL_ARCHIVE, {"rows": ARCHIVED})
@@ -133,7 +133,7 @@ def p95(look: Callable[[], object]) -> float:
 
 
 def statements(size: int) -> dict[str, str]:
-    """As the product asks them, with the values of a claim in place."""
+    """The product's statements, with the values of a claim filled in."""
     sql = postgresql().lease
     held = {"is_held": sql.is_held, "is_over": sql.is_over}
     claim, names = sql.claim(until=sql.until, noted=sql.with_holder, most=size, **held).numbered

@@ -1,4 +1,4 @@
-"""The product's side of a measurement of the lease queue, in a process of its own: prints one number."""
+"""The product's side of a lease queue measurement, in its own process: prints one number."""
 
 import itertools
 import sys
@@ -18,7 +18,7 @@ def client(dsn: str, threads: int, messages: int, size: int) -> float:
     queue, ready = LeaseQueue(dsn), threading.Barrier(threads + 1)
 
     def work() -> None:
-        queue.outlook()  # its session is open
+        queue.outlook()  # opens its session
         ready.wait()
         while leases := queue.claim(size):
             queue.finish_many([ending(lease, "success", None) for lease in leases])
@@ -34,7 +34,7 @@ def client(dsn: str, threads: int, messages: int, size: int) -> float:
 
 
 def drain(dsn: str, threads: int, messages: int, size: int) -> float:
-    """As ``client``, from the first claim that is ended to the last, as other queues are measured."""
+    """Like ``client``, measured from the end of the first claim to the last, as other queues are."""
     queue, ended = LeaseQueue(dsn), list[tuple[float, int]]()
 
     def work() -> None:
@@ -52,7 +52,7 @@ def drain(dsn: str, threads: int, messages: int, size: int) -> float:
 
 
 def worker(dsn: str, threads: int, messages: int, size: int) -> float:
-    """From when a tenth is handled to the last."""
+    """Measured from the first tenth to the last message."""
     handlers, done, handled, begun = LeaseHandlers(), threading.Event(), itertools.count(1), list[float]()
 
     @handlers.handle()
@@ -74,7 +74,7 @@ def worker(dsn: str, threads: int, messages: int, size: int) -> float:
 
 
 def burst(dsn: str, threads: int, messages: int, size: int) -> float:
-    """Milliseconds from the commit of so many inserts, each with its NOTIFY, to the first handler."""
+    """Milliseconds from the commit of ``messages`` inserts, each with its NOTIFY, to the first handler."""
     handlers, first, at = LeaseHandlers(), threading.Event(), list[float]()
 
     @handlers.handle()
@@ -91,7 +91,7 @@ def burst(dsn: str, threads: int, messages: int, size: int) -> float:
 
 
 def waking(dsn: str, threads: int, messages: int, size: int) -> float:
-    """Claims for each time that the NOTIFY of such a burst woke it, until all is handled."""
+    """Claims per wake-up by the NOTIFY of such a burst, until all are handled."""
     handlers, handled, done = LeaseHandlers(), itertools.count(1), threading.Event()
 
     @handlers.handle()
@@ -111,12 +111,12 @@ def waking(dsn: str, threads: int, messages: int, size: int) -> float:
 def _resting(dsn: str, handlers: LeaseHandlers, threads: int) -> LeaseWorker:
     running = LeaseWorker("bench", dsn, handlers, settings=LeaseSettings(concurrency=threads))
     running.start()
-    time.sleep(1)  # it has looked, and rests
+    time.sleep(1)  # it has polled and is idle
     return running
 
 
 def _burst(dsn: str, messages: int) -> float:
-    """When it had committed."""
+    """Insert the burst; return the time after its commit."""
     with postgresql().connect(dsn, for_handlers=True) as session:
         session.run(_BURST, [messages])
         return time.monotonic()

@@ -1,4 +1,4 @@
-"""What an outbox costs: the same receive with and without one, clean-up, and a look among many records.
+"""The cost of an outbox: the same receive with and without one, clean-up, and look-ups among many records.
 
 The floor is the same endpoint without an outbox in the default mode: its handlers write by context.connection, in one
 commit. ``ROUNDS``, ``MESSAGES`` and ``RECORDS`` in the environment make it shorter; ``make bench-outbox``.
@@ -26,7 +26,7 @@ MESSAGES = int(os.environ.get("MESSAGES", 10_000))
 RECORDS = int(os.environ.get("RECORDS", 10_000_000))
 CONF = {"max_wal_size": "4GB", "shared_buffers": "2GB"}
 OLD = MESSAGES * 20
-MANY_OLD = max(5 * OLD, 200_000)  # as many as keep clean-up at work while messages are received
+MANY_OLD = max(5 * OLD, 200_000)  # enough to keep clean-up busy during the receive
 LOOKS = 5_000
 TABLE, FEW = Address("public", "Engine_OutboxData"), Address("public", "Few_OutboxData")
 _FILL = """insert into "Engine_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations", "CreatedAt")
@@ -62,12 +62,12 @@ class Bench:
         ]
 
     def beside_cleanup(self) -> Row:
-        """The same receive while the endpoint's own upkeep deletes: it is paced, and must have work all the while."""
+        """The same receive while the endpoint's own clean-up deletes: it is paced, and must not run out of records."""
         name = "optimistic, beside the endpoint's own clean-up, against without it"
         return self.against(name, "optimistic_cleaned", 0.9, "optimistic_kept", old=MANY_OLD)
 
     def against(self, name: str, what: str, target: float, floor: str = "plain", old: int = 0) -> Row:
-        """``old``: so many records lie there that are over."""
+        """``old``: number of expired records in the table."""
         found: dict[str, list[float]] = {what: [], floor: []}
         for _ in range(ROUNDS):
             for each, values in found.items():
@@ -81,7 +81,7 @@ class Bench:
         return row(name, statistics.median(found[what]), "/s", floor=statistics.median(found[floor]), target=target)
 
     def insist(self, old: int, what: str) -> None:
-        """That nothing was cleaned up, or something and not all: else the figure is of another thing."""
+        """Check that clean-up deleted nothing, or some but not all: otherwise the figure measures something else."""
         left = self.session.value(_LEFT)
         if not (0 < left < old if what.endswith("cleaned") else left == old):
             raise SystemExit(f"{what}: of {old:,} old records {left:,} are left; measured is not what is meant")
@@ -91,7 +91,7 @@ class Bench:
         return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
 
     def cleanup(self) -> Row:
-        """Records a second, without the rests between batches; the ratio is to the target of 50,000."""
+        """Records per second, without the pauses between batches; the ratio is to the target of 50,000."""
         rates = []
         for _ in range(ROUNDS):
             self.fill(8, OLD)
@@ -102,7 +102,7 @@ class Bench:
         return row("clean-up, batches of 4,000", statistics.median(rates), "/s", floor=50_000, target=1)
 
     def lookup(self) -> Row:
-        """By turns in two tables, each with its index in memory: how much deeper the greater one is."""
+        """Alternate between two tables with their indexes in memory: the larger index is deeper."""
         few = postgresql().outbox_store(FEW)
         few.create(self.session)
         for table, records in ((FEW, 1_000), (TABLE, RECORDS)):
@@ -110,7 +110,7 @@ class Bench:
             self.session.run("set enable_seqscan = off")
             self.session.value(f'select count(*) from "{table.table}"')
             self.session.run("reset enable_seqscan")
-        self.session.run("checkpoint")  # what filling left to write is not the look's
+        self.session.run("checkpoint")  # the writes of filling must not count for the look-ups
         rates: dict[str, list[float]] = {"many": [], "few": []}
         for _ in range(ROUNDS):
             rates["few"].append(self.looks(few))
@@ -120,7 +120,7 @@ class Bench:
         return row(name, statistics.median(rates["many"]), "/s", floor=floor, target=0.9)
 
     def looks(self, store: OutboxStore) -> float:
-        """A second, for ids that are new, as most are: anywhere in the index."""
+        """Look-ups per second for new ids, as most are, anywhere in the index."""
         ids = [str(uuid4()) for _ in range(LOOKS)]
         started = time.monotonic()
         for each in ids:

@@ -1,4 +1,4 @@
-"""An endpoint with or without an outbox, in a process of its own: prints how many messages a second it handled."""
+"""An endpoint with or without an outbox, in its own process: prints messages handled per second."""
 
 import itertools
 import sys
@@ -28,7 +28,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def receive(dsn: str, what: str, messages: int) -> float:
-    """From when a tenth is handled to the last message."""
+    """Measured from the first tenth to the last message."""
     kind, is_empty = what.removesuffix("_empty"), what.endswith("_empty")
     handlers, done, handled = Handlers(), threading.Event(), itertools.count(1)
     opened, begun = messages // 10, list[float]()

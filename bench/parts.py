@@ -1,4 +1,4 @@
-"""What a bench measures, part by part: ``PARTS`` names some of them, and the results of all others stay as they are."""
+"""The parts of a benchmark: ``PARTS`` selects some of them, and the results of all others stay unchanged."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ Part = Callable[[], list[Row]]
 
 
 def measure(room: str, parts: dict[str, Part]) -> None:
-    """In the order of ``parts``, however they are named: each may leave rows that the next one reads."""
+    """Run in the order of ``parts``, not of PARTS: a part may leave rows that the next one reads."""
     wanted = os.environ.get("PARTS", ",".join(parts)).split(",")
     if unknown := set(wanted) - set(parts):
         raise SystemExit(f"PARTS names {', '.join(sorted(unknown))}; there are {', '.join(parts)}.")
@@ -21,7 +21,7 @@ def measure(room: str, parts: dict[str, Part]) -> None:
 
 
 def measured(name: str, part: Part) -> list[Row]:
-    """What fails is told, and all else is measured."""
+    """Run one part; print a failure and go on with the others."""
     try:
         return part()
     except (Exception, SystemExit):

@@ -1,6 +1,6 @@
-"""One peer, in a process of its own: so many jobs lie ready, a handler that does nothing takes them; prints jobs/s.
+"""One peer, in its own process: a handler that does nothing takes jobs from a filled queue; prints jobs/s.
 
-From the first job handled to the last, so that nobody's start-up counts. Runs in the venv that bench.peers makes.
+Measured from the first job handled to the last, so start-up does not count. Runs in the venv that bench.peers makes.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ AT_ONCE = 8
 
 
 class Count:
-    """Ends the process when all are handled: some workers know no other end."""
+    """Ends the process when all jobs are handled: some workers have no other end."""
 
     def __init__(self, total: int):
         self._total = total
@@ -32,7 +32,7 @@ class Count:
             self._seen += jobs
             if self._total <= 0:
                 rate = (self._seen - jobs) / (time.monotonic() - self._first)
-                os.write(1, f"{rate}\n".encode())  # Celery takes sys.stdout away
+                os.write(1, f"{rate}\n".encode())  # Celery replaces sys.stdout
                 os._exit(0)
 
 
@@ -81,7 +81,7 @@ def pgqueuer_batch(dsn: str, redis: str, jobs: int, count: Count) -> None:
 
 
 def pgmq(dsn: str, redis: str, jobs: int, count: Count, batch: int = 1, ends: str = "delete") -> None:
-    """Its extension is plain SQL, which the client brings along. A worker would read, then delete or archive."""
+    """pgmq's extension is plain SQL, which its client ships. A worker reads, then deletes or archives."""
     import psycopg
     from pgmq.install import install_pgmq_from_sql
 
@@ -108,7 +108,7 @@ def pgmq_batch(dsn: str, redis: str, jobs: int, count: Count) -> None:
 
 
 def pgmq_archive(dsn: str, redis: str, jobs: int, count: Count) -> None:
-    """As the lease queue does, whose every message ends in an archive."""
+    """Like the lease queue, which archives every message."""
     pgmq(dsn, redis, jobs, count, ends="archive")
 
 

@@ -1,7 +1,7 @@
-"""Jobs per second of other queues, this engine and this lease queue, in one run, like with like; ``make bench-peers``.
+"""Jobs per second of other queues, this engine and this lease queue in one run, like with like; ``make bench-peers``.
 
 Optional: installs bench/requirements.txt and bench/package.json into a folder of its own. ``ROUNDS`` and ``JOBS`` in
-the environment make it shorter, ``PEERS`` names some of them.
+the environment make it shorter, ``PEERS`` selects some of them.
 """
 
 import json
@@ -59,7 +59,7 @@ from generate_series(1, {jobs}) n
 _FILL_LEASE = """
 insert into messages.message (message) select jsonb_build_object('n', n) from generate_series(1, {jobs}) n
 """
-# what each asks of bench.engine_side or bench.lease_side; the lease queue archives what it ends
+# what each runs of bench.engine_side or bench.lease_side; the lease queue archives what it ends
 ENGINE = {"pgqueue": "receive", "pgqueue_batch": "drain_batch"}
 LEASE = {"lease": ("worker", 1), "lease_client": ("drain", 1), "lease_batch": ("drain", 100)}
 AT_ONCE = "8"
@@ -95,7 +95,7 @@ def install(with_npm: bool) -> None:
 
 
 def measured(name: str, server: PostgreSQL, redis: str) -> list[float]:
-    """One figure, or none where it does not run here: the others count all the same."""
+    """One figure, or none if the peer does not run here: the others still count."""
     with database(server) as dsn:
         done = subprocess.run(command(name, dsn, redis), cwd=ROOT, capture_output=True, text=True, timeout=600)
         try:
@@ -132,7 +132,7 @@ def lease(name: str, dsn: str) -> list[str]:
 
 @contextmanager
 def database(server: PostgreSQL) -> Iterator[str]:
-    """New for each measurement."""
+    """A new database for each measurement."""
     with postgresql().connect(server.dsn(), for_handlers=True) as admin:
         admin.run("create database peer")
         try:

@@ -1,8 +1,8 @@
-"""Readers under pressure, in phases of one run: warm-up, clean, stress, recovery; lease and transport queues by turns.
+"""Readers under pressure, in phases of one run: warm-up, clean, stress, recovery; lease and transport queues alternate.
 
 Stress is a transaction that holds its transaction id, and then four overlapping repeatable-read scanners: both keep
-vacuum from what readers leave dead. Beside them a table that has nothing to do with queues is read and written.
-``SECONDS`` of a phase, ``READERS`` and ``MESSAGES`` in the environment make it shorter; ``make bench-pressure``.
+vacuum from removing the readers' dead rows. An unrelated table is read and written meanwhile. ``SECONDS`` of a phase,
+``READERS`` and ``MESSAGES`` in the environment make it shorter; ``make bench-pressure``.
 """
 
 import os
@@ -25,8 +25,8 @@ from pgqueue_admin.transport import Endpoint
 
 SECONDS = float(os.environ.get("SECONDS", 30))
 READERS = [int(each) for each in os.environ.get("READERS", "16,256").split(",")]
-MESSAGES = int(os.environ.get("MESSAGES", 20_000))  # that wait, all the time
-PROCESSES = 4  # of readers: threads of one Python share a processor
+MESSAGES = int(os.environ.get("MESSAGES", 20_000))  # constant number of waiting messages
+PROCESSES = 4  # of readers: threads of one Python process share a processor
 SCANNERS = 4
 EVERY = 0.02  # seconds between two statements on the unrelated table
 TABLES = {"lease": "messages.message", "transport": 'public."Engine"'}
@@ -117,7 +117,7 @@ class Bench:
         return done
 
     def beside(self, waits: list[float], stopping: threading.Event) -> None:
-        """Somebody else's work: a read and a write by key, committed."""
+        """An unrelated workload: an update by key, committed."""
         with postgresql().connect(self.dsn, for_handlers=True) as session:
             while not stopping.wait(EVERY):
                 started = time.monotonic()
@@ -132,7 +132,7 @@ class Bench:
 
     @contextmanager
     def scanners(self, kind: str) -> Iterator[None]:
-        """Each begins while the one before still has its snapshot, so that some snapshot is always old."""
+        """Each scanner starts while the previous one still has its snapshot, so that some snapshot is always old."""
         stopping = threading.Event()
         threads = [
             threading.Thread(target=self.scan, args=(kind, number, stopping), daemon=True) for number in range(SCANNERS)

@@ -1,4 +1,4 @@
-"""Readers of one queue, each of which puts back what it takes. Answers each line by how many were handled.
+"""Readers of one queue, each of which puts back what it takes. Answers each input line with the number handled.
 
 pressure_side.py DSN KIND READERS
 """

@@ -1,4 +1,4 @@
-"""Two hundred queues to look at, one of them deep, and a snapshot that keeps its dead rows from vacuum."""
+"""Two hundred queues, one of them deep, and a snapshot that keeps its dead rows from vacuum."""
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -28,7 +28,7 @@ def lay_out(connection: Connection, queues: int, deep_rows: int) -> None:
 
 
 def hold_snapshot(dsn: str) -> Connection:
-    """A session whose old snapshot keeps vacuum from removing what dies from now on."""
+    """A session whose old snapshot keeps vacuum from removing rows that die from now on."""
     holder = postgresql().connect(dsn, for_handlers=True)
     holder.run("begin isolation level repeatable read")
     holder.value("select count(*) from pg_class")
@@ -36,7 +36,7 @@ def hold_snapshot(dsn: str) -> Connection:
 
 
 def eat_head(connection: Connection, rows: int) -> None:
-    """As receivers would have: the first ``rows`` rows of the deep queue are gone."""
+    """Delete the first ``rows`` rows of the deep queue, as receivers would."""
     connection.run(_composed(_EAT, DEEP), {"rows": rows})
 
 

@@ -1,9 +1,9 @@
 """Retrying a hundred thousand dead messages, at once and in stages, against their insert and delete in chunks alone.
 
-The floor (floor.c over libpq) inserts as many messages in chunks, and then deletes them in chunks, by one session: what
-a retry adds is its frozen set, guards, marks, events and retried headers. A set of a tenth is retried as well: the most
-memory that the process ever had must not follow the size. ``ROUNDS`` and ``MESSAGES`` in the environment make it
-shorter; ``make bench-retry``.
+The floor (floor.c over libpq) inserts as many messages in chunks and then deletes them in chunks, in one session. A
+retry adds its frozen set, guards, marks, events and retried headers. A set of a tenth is retried as well: the peak
+memory of the process must not grow with the size. ``ROUNDS`` and ``MESSAGES`` in the environment make it shorter;
+``make bench-retry``.
 """
 
 import os
@@ -44,7 +44,7 @@ from generate_series(1, %(messages)s) n"""
 
 class Ran(NamedTuple):
     seconds: float
-    megabytes: float  # the most that the process ever had
+    megabytes: float  # peak memory of the process
 
 
 class Bench:
@@ -79,7 +79,7 @@ class Bench:
         )
 
     def floor(self) -> float:
-        """Seconds a message."""
+        """Seconds per message."""
         self.empty()
         return sum(1 / floor.run(self._program, self.dsn, what, 1, MESSAGES) for what in ("batch", "receive_batch"))
 

@@ -1,4 +1,4 @@
-"""A process that retries all that is dead, as housekeeping does: prints its seconds, and the most memory it had in MB.
+"""A process that retries all dead messages, as housekeeping does: prints its seconds and its peak memory in MB.
 
 python -m bench.retry_side "at once"|"in stages"
 """
@@ -30,7 +30,7 @@ def main(way: str) -> None:
     while way == "in stages" and Operation.objects.get(pk=frozen.pk).state != Operation.State.FOLLOWING:
         time.sleep(staged_retry.step(frozen.pk))
     seconds = time.monotonic() - began
-    most = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())  # getrusage has the parent's, too
+    most = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())  # getrusage includes the parent's
     assert most
     print(seconds, int(most[1]) / 1000)
 

@@ -1,4 +1,4 @@
-"""The table a bench prints and the JSON it leaves in bench/results/."""
+"""The table that a benchmark prints and the JSON that it writes to bench/results/."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-# units whose target is of the value; every other target is of the ratio
+# units whose target applies to the value; every other target applies to the ratio
 LOWER_IS_BETTER = {"ms", "s", "MB", "%", "statements"}
 
 
@@ -25,7 +25,7 @@ class Row:
     processors: int | None = None
     rounds: int | None = None
     rows: int | None = None
-    load: float | None = None  # processes that ran or waited for a processor, ours too: the mean of a minute
+    load: float | None = None  # mean number of runnable processes over a minute, ours included
 
     @property
     def met(self) -> bool:
@@ -40,17 +40,17 @@ def row(name: str, value: float, unit: str, *, floor: float | None, target: floa
 
 
 def measured_in(rounds: int, of: int | None, rows: list[Row]) -> list[Row]:
-    """``of``: how many rows of a table, or messages, each round took."""
+    """``of``: number of table rows or messages in each round."""
     return [replace(each, rounds=rounds, rows=of) for each in rows]
 
 
 def circumstances() -> dict[str, Any]:
-    """When, and on how many processors: figures of two runs can be compared only where these are known."""
+    """Date and number of processors: figures of two runs are comparable only where these are known."""
     return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "processors": len(os.sched_getaffinity(0))}
 
 
 def publish(room: str, rows: list[Row], part: str = "") -> None:
-    """Print the table; write bench/results/<room>.json, where rows of other parts stay as they are."""
+    """Print the table; write bench/results/<room>.json, where rows of other parts stay unchanged."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{room}.json"
     known = json.loads(path.read_text()) if part and path.exists() else []

@@ -1,7 +1,7 @@
-"""What concurrency, processes, batch size and peek delay do to a backlog and to a wait; ``make bench-tuning``.
+"""The effect of concurrency, processes, batch size and peek delay on throughput and waiting; ``make bench-tuning``.
 
-Curves for docs/evidence/figures.md (T18): medians of interleaved rounds, written after each. ``ROUNDS``, ``MESSAGES``,
-``WAITS`` make it shorter; with ``MINUTES`` no round but the first begins that would not end within them.
+Curves for docs/evidence/figures.md (T18): medians of interleaved rounds, written after each. ``ROUNDS``,
+``MESSAGES``, ``WAITS`` make it shorter; after the first, no round starts that would not end within ``MINUTES``.
 """
 
 import json
@@ -23,7 +23,7 @@ ROUNDS = int(os.environ.get("ROUNDS", 3))
 MESSAGES = int(os.environ.get("MESSAGES", 10_000))
 WAITS = int(os.environ.get("WAITS", 20))
 MINUTES = float(os.environ.get("MINUTES", "inf"))
-LONGEST_POINT = 120.0  # seconds: what takes longer is no measurement, but a fault
+LONGEST_POINT = 120.0  # seconds: a longer run is a fault, not a measurement
 HANDLERS = {"does nothing": 0.0, "waits 10 ms": 0.01}
 CURVES = {"concurrency": "concurrency", "processes": "processes", "messages a transaction": "batch"}
 PEEK_DELAY = "peek delay"
@@ -41,7 +41,7 @@ class Point(NamedTuple):
 
     @property
     def messages(self) -> int:
-        """Fewer where each takes its time, and then as many for each slot, of whole batches."""
+        """Fewer if handlers wait: then equally many for each slot, in whole batches."""
         slots = self.concurrency * self.processes
         return min(MESSAGES, max(100, 2 * self.batch) * slots) if self.seconds else MESSAGES
 
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def measured(queues: Queues) -> Iterator[dict[Point, float]]:
-    """The medians of the rounds so far, after each."""
+    """After each round, the medians so far."""
     wanted = list(points())
     found: dict[Point, list[float]] = {each: [] for each in wanted}
     began = time.monotonic()
@@ -98,7 +98,7 @@ def rate(queues: Queues, point: Point) -> float:
         began = time.monotonic()
         for child in children:
             print("go", file=child.stdin, flush=True)
-        while queues.connection.value('select exists (select from "Engine")'):  # what is in hand is not done with
+        while queues.connection.value('select exists (select from "Engine")'):  # messages in flight are not done
             assert time.monotonic() < began + LONGEST_POINT, f"{point} was not done in {LONGEST_POINT:.0f} s"
             time.sleep(0.02)
         took = time.monotonic() - began
@@ -108,14 +108,14 @@ def rate(queues: Queues, point: Point) -> float:
 
 
 def waited(queues: Queues, point: Point) -> float:
-    """Milliseconds, the median, that a message of a sender who tells nobody waits in an idle queue."""
+    """The median wait in milliseconds of a message sent without NOTIFY to an idle queue."""
     with side(queues, "waits", point.concurrency, WAITS, point.batch, point.peek_delay) as child:
         return float(child.communicate(timeout=LONGEST_POINT + 2 * WAITS * point.peek_delay)[0])
 
 
 @contextmanager
 def side(queues: Queues, *asked: object) -> Iterator["subprocess.Popen[str]"]:
-    """It ends with the block, however that ends."""
+    """A child process that ends with the block, however the block ends."""
     words = [sys.executable, "-m", "bench.tuning_side", queues.dsn, *map(str, asked)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
@@ -131,7 +131,7 @@ def publish(found: dict[Point, float]) -> None:
 
 
 def markdown(found: dict[Point, float]) -> str:
-    """The curves as tables, to look at; docs/evidence/figures.md has them from tuning.json."""
+    """The curves as tables for reading; docs/evidence/figures.md takes them from tuning.json."""
     return "\n\n".join([*(_rates(found, curve) for curve in CURVES), _waits(found)])
 
 

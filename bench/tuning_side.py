@@ -1,4 +1,4 @@
-"""An endpoint process for bench.tuning: works off a queue on a word from stdin, or tells how long messages wait."""
+"""An endpoint process for bench.tuning: drains a queue when stdin says so, or measures how long messages wait."""
 
 import random
 import statistics
@@ -32,7 +32,7 @@ def work_off(dsn: str, concurrency: int, messages: int, batch: int, seconds: flo
 
 
 def waits(dsn: str, concurrency: int, messages: int, batch: int, delay: float) -> None:
-    """Sent at random moments, without NOTIFY, as foreign endpoints send."""
+    """Messages are sent at random moments without NOTIFY, as foreign endpoints send."""
     handlers, seen = Handlers(), threading.Semaphore(0)
     handlers.handle(PING)(lambda body, context: seen.release())
     settings = EndpointSettings(on_exhausted="error_queue", concurrency=concurrency, peek_delay=delay, notify=False)

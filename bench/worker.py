@@ -1,4 +1,4 @@
-"""A real child of the supervisor, ``manage.py worker``: its memory while it handles many messages."""
+"""The memory of a real child of the supervisor, ``manage.py worker``, while it handles many messages."""
 
 import os
 import secrets
@@ -16,7 +16,7 @@ MESSAGES = 1_000_000 if os.environ.get("LONG") else 3 * int(os.environ.get("MESS
 
 
 def memory(queues: Queues) -> list[Row]:
-    """After a fifth of the messages and after all of them: what lies between is growth."""
+    """Measured after a fifth of the messages and after all of them: the difference is growth."""
     with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as folder:
         environment = {
             **os.environ,
@@ -47,7 +47,7 @@ def manage(*words: str, environment: dict[str, str]) -> "subprocess.Popen[bytes]
 
 
 def megabytes_when(queues: Queues, pid: int, left: int) -> float:
-    """Of resident memory, when no more than ``left`` messages wait."""
+    """Resident memory when at most ``left`` messages wait."""
     deadline = time.monotonic() + 3600
     while queues.connection.value('select count(*) from "Engine"') > left:
         if time.monotonic() > deadline:

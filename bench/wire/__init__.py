@@ -1,1 +1,1 @@
-"""``make wire-dump``: what the engine leaves in its tables, as a dump that real endpoints can be started on."""
+"""``make wire-dump``: what the engine writes to its tables, as a dump on which real endpoints can be started."""

@@ -1,4 +1,4 @@
-"""``python -m bench.wire [folder]``: a server of its own, the dump, and where it lies."""
+"""``python -m bench.wire [folder]``: starts a separate server, writes the dump and prints its paths."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""What was left on purpose, where, and what a reader should see of it."""
+"""Rows that the dump contains on purpose: their table, their number and what a reader should see of them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql.addressing import canonical
 
-TAG = "Wire.Case"  # a header that every message of a case carries, through retries and into error queues
+TAG = "Wire.Case"  # a header of every message of a case, which retries and error queues keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Case:
     table: Address
     rows: int
     why: str
-    endpoint: str  # what a real endpoint, or the platform, does with them
+    endpoint: str  # what a real endpoint or the platform does with them
     like: str = ""
 
     @property
@@ -25,7 +25,7 @@ class Case:
         return self.like or f'%"{TAG}":"{self.name}"%'
 
     def found(self, connection: Connection) -> int:
-        """How many there are."""
+        """Count the rows of this case."""
         query = f"select count(*) from {canonical(self.table)} where headers like %(like)s"
         return int(connection.value(query, {"like": self.headers_like}))
 

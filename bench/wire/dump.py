@@ -1,4 +1,4 @@
-"""Writes a database as plain SQL, tables with all that the catalog knows of them, for psql to restore."""
+"""Writes a database as plain SQL for psql to restore, with all that the catalog knows of its tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,10 +50,10 @@ SET TimeZone = 'UTC';
 
 
 def write(connection: Connection, path: Path) -> None:
-    """One snapshot of every table."""
+    """Write every table from one snapshot."""
     with connection.transaction(), path.open("wb") as file:
         connection.run("set transaction isolation level repeatable read, read only")
-        connection.run("set local search_path = pg_catalog")  # definitions then name their schemas
+        connection.run("set local search_path = pg_catalog")  # so definitions include schemas
         file.write(_PREAMBLE.encode())
         tables = connection.all(_TABLES)
         for schema in sorted({table.schema for table in tables} - {"public"}):
@@ -109,6 +109,6 @@ def _quoted(*names: str) -> str:
 
 
 def rows_of(connection: Connection) -> dict[Address, int]:
-    """How many rows lie in each table."""
+    """The number of rows in each table."""
     tables = [Address(table.schema, table.table) for table in connection.all(_TABLES)]
     return {table: connection.value(f"select count(*) from {_quoted(*table)}") for table in tables}

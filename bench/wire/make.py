@@ -1,4 +1,4 @@
-"""The dump and its manifest, from an empty database on."""
+"""Fills an empty database and writes its dump and manifest."""
 
 import json
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ ABOUT = (
 
 
 def fill(dsn: str) -> list[Case]:
-    """Leave everything in the empty database."""
+    """Fill the empty database with all cases."""
     shop = Shop(dsn)
     shop.set_up()
     try:
@@ -31,7 +31,7 @@ def fill(dsn: str) -> list[Case]:
 
 
 def write(dsn: str, folder: Path) -> tuple[Path, Path]:
-    """Fill, dump and describe. Raises SystemExit where a case is not what it should be."""
+    """Fill, dump and describe. Raises SystemExit if a case has another number of rows than planned."""
     cases = fill(dsn)
     folder.mkdir(parents=True, exist_ok=True)
     plain, manifest = folder / "wire.sql", folder / "wire.json"

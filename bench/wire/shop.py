@@ -1,4 +1,4 @@
-"""The endpoints of the dump and their handlers: small, and each failure on purpose."""
+"""The endpoints of the dump and their handlers: small, with each failure on purpose."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LEGACY = "Legacy"  # a schema with a capital
 A_DAY = 86_400.0
 TRACE: h.Headers = {h.TRACE_PARENT: "00-afe4f940e3069fde3fe791d9694ebb2b-1a846638c3273d6a-01"}
 
-# one immediate and one delayed retry, due in a day: what waits for it is still there when the dump is restored
+# one immediate and one delayed retry, due in a day: a delayed message is still there when the dump is restored
 RETRYING = EndpointSettings(
     peek_delay=0.1,
     concurrency=2,
@@ -80,17 +80,17 @@ def trace(message: Any, context: MessageContext) -> None:
 
 @handlers.handle("Wire.Messages.Commands.Succeed")
 def succeed(message: Any, context: MessageContext) -> None:
-    """For a message that the platform retried: it confirms."""
+    """A message that the platform retried is confirmed without work here."""
 
 
 class Shop:
-    """Everybody who sends or receives; ``sales`` receives in the first half, then nobody does."""
+    """All endpoints that send or receive; ``sales`` receives in the first half, and none in the second."""
 
     def __init__(self, dsn: str):
         self.sales = Endpoint(
             "Sales", dsn, settings=RETRYING, handlers=handlers, pipeline=BehaviourChain(tracing=Tracing())
         )
-        self.strange = Endpoint("Strange", dsn, settings=PLAIN)  # what stops an endpoint lies where it stops no other
+        self.strange = Endpoint("Strange", dsn, settings=PLAIN)  # gets the messages that stop an endpoint
         self.billing = Endpoint("Billing", dsn, settings=PLAIN)
         self.mailer = Endpoint("Mailer", dsn, settings=PLAIN)
         self.web = Endpoint("Shop.Web", dsn, settings=PLAIN, instance="node-1")

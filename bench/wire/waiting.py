@@ -1,4 +1,4 @@
-"""Second half: nobody receives any more. Backlogs of each way to send, delayed rows, odd headers and bodies."""
+"""Second half: no endpoint receives. Backlogs of each way to send, delayed rows, odd headers and bodies."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -82,7 +82,7 @@ def _delayed(shop: Shop) -> None:
 
 
 def _strange(shop: Shop) -> None:
-    """Nobody's endpoint writes these, and ours has not yet received them: they lie as somebody put them there."""
+    """No endpoint writes such rows, and ours has not received them yet: they are unchanged."""
     with shop.strange.connect() as connection:
         connection.run(_RAW, {"headers": "null"})
         connection.run(_RAW, {"headers": "{}"})
