@@ -1,4 +1,4 @@
-"""What tests of acts on dead messages share: people, the recorded failures in the archive, and how to look at them."""
+"""Shared by tests of acts on dead messages: users, the recorded failures in the archive, and queries for them."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def archived(archive_id: int) -> ArchivedMessage:
 
 
 def succeed(connection: Connection, archive_id: int, who: str = "Billing") -> bool:
-    """As the endpoint says that handles it; here no endpoint of ours runs there, so the retry may have no token yet."""
+    """Mark a retry as succeeded, as its endpoint would. No endpoint of ours runs here, so the token may be missing."""
     connection.run(
         "update messages.message_archive set retry_token = coalesce(retry_token, gen_random_uuid()) where id = %(id)s",
         {"id": archive_id},

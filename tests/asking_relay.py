@@ -1,4 +1,4 @@
-"""A wire that asks the server for its ``search_path`` around each statement, in the very session that runs it."""
+"""A relay that queries ``search_path`` before each statement, in the same session that runs the statement."""
 
 import socket
 import threading
@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 
 from tests.pooler import Message, exactly, read
 
-_CANCEL = 80877102  # greater: asks for encryption
-_SETTLES = (b"Q", b"S", b"F")  # after each of these the server says once that it is ready
+_CANCEL = 80877102  # a greater code asks for encryption
+_SETTLES = (b"Q", b"S", b"F")  # the server answers each of these with one ReadyForQuery
 _SHOW = Message(b"Q", b"show search_path\0")
 _READY, _ROW, _FAILED, _SAID, _ENDS = b"Z", b"D", b"E", b"S", b"X"
-_MEANWHILE = (b"A", b"N", b"S")  # notifications, notices, settings: whoever is connected hears them as without us
+_MEANWHILE = (b"A", b"N", b"S")  # notifications, notices, settings: always forwarded to the client
 
 
 class AskingRelay:
-    """``paths[name]``: each path that sessions with this application name had around a statement, with the statement
-    that it was seen before; empty behind the last one of a session.
+    """``paths[name]``: each path that sessions with this application name had before a statement, with the statement.
+    The statement is empty for the end of a session.
     """
 
     def __init__(self, dsn: str):
@@ -55,12 +55,12 @@ class AskingRelay:
 
 
 class _Session:
-    """One thread carries what is asked, another what is answered; between two statements the first asks."""
+    """One thread forwards requests, another answers. The first queries the path between two statements."""
 
     def __init__(self, relay: AskingRelay, client: socket.socket, server: socket.socket):
         self._relay, self._client, self._server = relay, client, server
         self._name, self._path = "", ""
-        self._awaited = 1  # times that the server will say that it is ready: once it has let in whoever asks
+        self._awaited = 1  # ReadyForQuery messages still to come; the first one follows the sign-in
         self._state = b""
         self._shows = self._fails = False
         self._changed = threading.Condition()
@@ -75,7 +75,7 @@ class _Session:
                 with self._changed:
                     if each.kind in _SETTLES:
                         self._awaited += 1
-                    self._state = b""  # until the server is ready again, nothing fits in between
+                    self._state = b""  # no query of ours until the server is ready again
                 self._server.sendall(each.text)
         finally:
             for wire in (self._client, self._server):
@@ -83,7 +83,7 @@ class _Session:
                     wire.shutdown(socket.SHUT_RDWR)
 
     def _messages(self) -> Iterator[Message]:
-        """Whoever signs in sends messages of the same form, and the server is not ready before."""
+        """Messages of the sign-in have the same form; the server is not ready until it has ended."""
         while True:
             each = read(self._client)
             yield each
@@ -112,7 +112,7 @@ class _Session:
             self._changed.notify_all()
 
     def _is_theirs(self, each: Message) -> bool:
-        """Whether this goes to whoever is connected: what is answered to us does not."""
+        """Whether the message is for the client. Answers to our own query are not."""
         if each.kind == _SAID and each.body.startswith(b"application_name\0"):
             self._name = each.body.split(b"\0")[1].decode()
         with self._changed:
@@ -130,7 +130,7 @@ class _Session:
 
 
 def _first(client: socket.socket) -> bytes:
-    """How a session begins; whoever asks for encryption is told that there is none."""
+    """The start-up message. A request for encryption before it is declined."""
     while True:
         length = exactly(client, 4)
         said = exactly(client, int.from_bytes(length) - 4)
@@ -140,7 +140,7 @@ def _first(client: socket.socket) -> bytes:
 
 
 def _statement(message: Message) -> str:
-    """What is about to be asked; of one that is prepared, its name."""
+    """The text of the statement to come; for other messages, their kind."""
     if message.kind == b"Q":
         return message.body[:-1].decode(errors="replace")
     if message.kind == b"P":

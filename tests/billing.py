@@ -1,4 +1,4 @@
-"""A second server with a queue of a database that is written to as ``billing``, and dead messages that failed there."""
+"""A second server with a queue in a database that is writable as ``billing``, and dead messages that failed there."""
 
 import signal
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ where id = any (array(
 
 @contextmanager
 def billing_server() -> Iterator[PostgreSQL]:
-    """A server of its own, which a crash costs nothing that it has committed."""
+    """A server of its own. A crash of it loses nothing committed."""
     with own_server({"autovacuum": "off", "max_connections": 60}) as server:
         with postgresql().connect(server.dsn()) as there:
             there.run("create database billing")
@@ -46,7 +46,7 @@ def looked_at(dsn: str, *, writable: bool = True, schema: str = "public") -> dic
 
 
 def failed_there(number: int, name: str = NAME, schema: str = ORDERS.schema) -> list[int]:
-    """So many of the recorded dead messages as if they had failed there; their archive ids."""
+    """Mark that many recorded dead messages as failed in the other database; return their archive ids."""
     with queue_database().write_session() as here:
         here.run(_FAILED_THERE, {"name": name, "schema": schema, "limit": number})
         rows = here.all("select id from messages.message_archive where queue = %(name)s order by id", {"name": name})
@@ -54,14 +54,14 @@ def failed_there(number: int, name: str = NAME, schema: str = ORDERS.schema) -> 
 
 
 class Billing:
-    """The database itself, of either kind, spoken to in words that both understand. ``server``: where we started it."""
+    """The database ``billing`` on PostgreSQL or SQL Server, with the same methods. ``server``: set if we started it."""
 
     def __init__(self, dsn: str, server: PostgreSQL | None = None):
         self.dsn = dsn
         self.dialect = dialect_for(dsn)
         self.schema = self.dialect.default_schema
         self.orders = self.dialect.aliased("billing").address(self.schema, "Orders")
-        self.name = postgresql().canonical(self.orders)  # as the archive has it
+        self.name = postgresql().canonical(self.orders)  # as the archive writes it
         self._server = server
         self._is_sql_server = self.dialect.name == "sqlserver"
 
@@ -72,7 +72,7 @@ class Billing:
 
     @property
     def away(self) -> dict[str, Any]:
-        """A server of this kind that nobody answers for."""
+        """A server of this kind that does not answer."""
         scheme = self.dsn.partition("://")[0]
         return looked_at(f"{scheme}://nobody@127.0.0.1:1/none", schema=self.schema)
 
@@ -87,7 +87,7 @@ class Billing:
             there.run(text)
 
     def make(self, name: str) -> Address:
-        """An empty queue."""
+        """Create the queue, empty."""
         address = self.dialect.address(self.schema, name)
         with self.dialect.connect(self.dsn) as there:
             self.dialect.queue_store(address).create(there)
@@ -104,7 +104,7 @@ class Billing:
             self._delayed(name).create(there)
 
     def delay(self, name: str, number: int) -> None:
-        """So many messages, by five minutes."""
+        """Delay that many messages by five minutes."""
         with self.dialect.connect(self.dsn) as there:
             there.run_all(self._delayed(name).insertions([DelayedRow("{}", b"", None, 300_000)] * number))
 
@@ -113,7 +113,7 @@ class Billing:
         return self.dialect.delayed_store(table, queue)
 
     def failed_in(self, headers: str) -> str:
-        """With the queue they name written as endpoints there write it."""
+        """Write the name of the failed queue as endpoints of that database write it."""
         if not self._is_sql_server:
             return headers
         try:
@@ -125,7 +125,7 @@ class Billing:
         return h.dump({**known, h.FAILED_Q: name})
 
     def rows(self, name: str = "Orders") -> list[Any]:
-        """Those that nobody has in hand, in order; ids as text."""
+        """The unlocked messages in order; ids as text."""
         order = "RowVersion" if self._is_sql_server else "seq"
         columns = "Id as id, Headers as headers, Body as body, Expires as expires"
         with self.dialect.connect(self.dsn) as there:
@@ -133,7 +133,7 @@ class Billing:
         return [row._replace(id=str(row.id).lower()) for row in found]
 
     def arrived(self) -> list[str]:
-        """Message ids in the queue there, in order."""
+        """Message ids in the queue, in order."""
         return [str(h.parse(row.headers)[h.MESSAGE_ID]) for row in self.rows()]
 
     def failed(self, number: int) -> list[int]:
@@ -141,7 +141,7 @@ class Billing:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """A queue that takes nothing."""
+        """Make the queue refuse each message."""
         check = "with nocheck add constraint never check (1 = 0)"
         self._alter(check if self._is_sql_server else "add constraint never check (false) not valid")
         try:
@@ -167,13 +167,13 @@ class Billing:
             self.run(f'alter table {self.table(old)} rename to "{new}"')
 
 
-KINDS = ["postgresql", *mssql.ONE]  # of a fixture that asks for ``billing_of``
+KINDS = ["postgresql", *mssql.ONE]  # parameters of a fixture that calls ``billing_of``
 on_postgresql = pytest.mark.parametrize("billing", ["postgresql"], indirect=True)
 
 
 @contextmanager
 def billing_of(request: pytest.FixtureRequest, settings: Settings) -> Iterator[Billing]:
-    """Looked at by the console. Of the module's ``server_there``, or of the SQL Server that somebody named."""
+    """A database that the console looks at: on the module's ``server_there``, or on the SQL Server under test."""
     with _made(request) as there:
         settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": there.looked_at()}
         yield there
@@ -182,7 +182,7 @@ def billing_of(request: pytest.FixtureRequest, settings: Settings) -> Iterator[B
 
 @contextmanager
 def _made(request: pytest.FixtureRequest) -> Iterator[Billing]:
-    """An empty queue Orders: on the module's ``server_there``, or on the SQL Server that somebody named."""
+    """A database with an empty queue Orders: on the module's ``server_there``, or on the SQL Server under test."""
     if request.param in mssql.ONE:
         with request.getfixturevalue("mssql").database() as dsn:
             made = Billing(dsn)
@@ -197,7 +197,7 @@ def _made(request: pytest.FixtureRequest) -> Iterator[Billing]:
 
 
 def restarted_after_a_crash(server: PostgreSQL) -> None:
-    """All of its processes end at once, without a word; what it had on disk is what it has."""
+    """Kill all processes of the server at once and restart it: it has only what was on disk."""
     child = server._child
     assert child
     child.send_signal(signal.SIGQUIT)  # immediate: no shutdown checkpoint, recovery at the next start

@@ -1,4 +1,4 @@
-"""Messages that are said to have ended their process, for tests that need no process for it."""
+"""Messages recorded as having crashed their process, for tests that need no real crash."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ HOW = "ended by SIGSEGV"
 
 
 def crashing_message(connection: Connection, dsn: str, deaths: int = 3, name: str = "Sales", **facts: Any) -> Any:
-    """A message in the queue of ``name``, in hand at so many deaths: its row's id and seq."""
+    """Send a message to the queue of ``name`` and record that many crashes with it in flight; return its id and seq."""
     endpoint = Endpoint(name, dsn)
     endpoint.create_queues()
     message_id = endpoint.send(name, {"way": "segfault"}, type="Shop.Deadly")

@@ -14,14 +14,14 @@ _EXPLAIN = sql.SQL("explain (analyze, buffers, timing off, format json) ")
 class Plan(NamedTuple):
     scans: set[tuple[str, str]]  # (table, kind of scan)
     indexes: set[str]
-    blocks: int  # touched, in memory or on disk; seconds say nothing on a busy machine
+    blocks: int  # in memory or on disk; seconds prove nothing on a busy machine
 
     def reads(self, table: str) -> set[str]:
         return {kind for name, kind in self.scans if name == table}
 
 
 def executed(connection: Connection, query: Any, params: Any = None) -> Plan:
-    """Executed for real, and then undone."""
+    """Execute the statement, then roll it back."""
     with connection.raw.transaction(force_rollback=True):
         top = connection.value(_EXPLAIN + query, params)[0]["Plan"]
     scans = {

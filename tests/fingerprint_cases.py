@@ -1,4 +1,4 @@
-"""Failures written out, and which of them stand for one: for the archive's fingerprint and for history's."""
+"""Failures, and which of them share a fingerprint: cases for the archive's function and for history's."""
 
 SAME = [
     ("Couldn't find customer 'abc'", "Couldn't find customer 'xyz'"),
@@ -44,7 +44,7 @@ MESSAGE = "Stock answered " + "<p>" * 5_000
 _DEEP = "".join(f"   at System.Frame{number}()\n" for number in range(400))
 LONG_MESSAGES = [f"Refused: {MESSAGE}\n{_DEEP}   at Shop.{place}.Reserve()" for place in ("Orders", "Returns")]
 
-# messages and traces that others may write, beside those above
+# messages and traces that other programs may write
 HOSTILE = [
     (None, None),
     ("", ""),

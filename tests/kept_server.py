@@ -1,4 +1,4 @@
-"""The server of a test run, kept for the next where PGQUEUE_TEST_KEEP is set: templates need not be made again."""
+"""The server of a test run, kept for the next run if PGQUEUE_TEST_KEEP is set, so that templates are made once."""
 
 import fcntl
 import hashlib
@@ -19,14 +19,14 @@ from tests import server_location
 
 ROOT = Path(__file__).resolve().parents[1]
 PREFIX = "pgqueue-kept-"
-LONGEST = 12 * 3600  # seconds; templates hold times of the day on which they were made
+LONGEST = 12 * 3600  # seconds; templates hold the times at which they were made
 
 
 @contextmanager
 def kept_server(conf: dict[str, Any]) -> Iterator[PostgreSQL]:
-    """Of this checkout, these binaries and this process of a parallel run. Without databases but its templates.
+    """Start the server of this checkout, these binaries and this pytest worker, with no databases but its templates.
 
-    Raises UsageError where another run has it. What a killed run left is made anew.
+    Raises UsageError if another run has it. A server left by a killed run is created anew.
     """
     with _kept_folder() as folder:
         server = PostgreSQL(folder, conf=conf)
@@ -74,7 +74,7 @@ def _is_usable(ended: Path) -> bool:
 
 
 def _clear(server: PostgreSQL) -> None:
-    """Of what tests left: a new run begins as it would on a new server."""
+    """Drop the databases and roles that tests left, so that a run begins as on a new server."""
     with postgresql().connect(server.dsn()) as admin:
         for (statement,) in admin.all(LEFT):
             admin.run(statement)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def dies(owner: type, name: str, before: bool, at: int = 3) -> None:
-    """At that call, before or after what the method does."""
+    """Kill the process at this call, before or after the method has run."""
     real: Callable[..., Any] = getattr(owner, name)
     calls = count(1)
 

@@ -1,11 +1,11 @@
-"""A process that is killed in the midst of an act over two databases."""
+"""A process that is killed in the middle of an act on two databases."""
 
 import os
 
 from tests.billing import Billing
 from tests.killed_process import ROOT, run_killed
 
-# The product's own code; only the moment of its death is chosen here.
+# The product's own code; only the moment of the kill is chosen here.
 KILLED = """
 import os, signal, sys
 import django
@@ -44,13 +44,13 @@ elif sys.argv[2] == "after the end":
     crossings._forget = die
 runner.run_chunk(int(sys.argv[1]), 100)
 """
-LAST = "runner.run_chunk(int(sys.argv[1]), 100)\n"  # of the script: what it does
+LAST = "runner.run_chunk(int(sys.argv[1]), 100)\n"  # the act itself, in the script
 
 
 def run_and_kill(
     about: str, dsn: str, billing: Billing | str, where: str, does: str = LAST, schema: str = "public"
 ) -> None:
-    """``about``: what it is done to, the script's first argument. ``billing``: the database, or its DSN and schema."""
+    """``about``: what the act works on, the script's first argument. ``billing``: a database, or its DSN and schema."""
     known = environment(dsn, billing, schema)
     run_killed(KILLED.replace(LAST, does), (about, where), known, dsn, known["QUEUES_URL_BILLING"])
 

@@ -1,4 +1,4 @@
-"""A million rows of each kind, made within seconds: filled without indexes, which come when the rows are there."""
+"""A million rows of each kind, within seconds: indexes are created after the rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,7 +61,7 @@ class Large:
 
 @contextmanager
 def queue(databases: Databases) -> Iterator[Large]:
-    """A million live rows, and before them 200,000 dead ones that an old snapshot keeps from being vacuumed."""
+    """A million live rows after 200,000 dead ones, which an old snapshot keeps from being vacuumed."""
     with (
         databases.clone("empty") as dsn,
         postgresql().connect(dsn, for_handlers=True) as connection,
@@ -121,7 +121,7 @@ def archived_leases(databases: Databases, rows: int = ROWS) -> Iterator[Large]:
 
 
 def _drop_indexes(connection: Connection) -> list[str]:
-    """All but the key's; return how to make them again."""
+    """Drop all indexes but the primary key's; return the statements that create them again."""
     found = connection.all(
         "select indexname, indexdef from pg_indexes where schemaname = 'messages' and tablename = 'message_archive'"
         " and indexname <> 'message_archive_pkey'"
@@ -133,7 +133,7 @@ def _drop_indexes(connection: Connection) -> list[str]:
 
 @contextmanager
 def leases(databases: Databases) -> Iterator[Large]:
-    """100,000 lease messages that are kept for later, as many that are locked, and a million that wait."""
+    """A million waiting lease messages, 100,000 delayed ones and 100,000 locked ones."""
     with databases.clone("engine") as dsn, postgresql().connect(dsn, for_handlers=True) as connection:
         connection.run("alter table messages.message disable trigger user, set unlogged")
         connection.run(_FILL_LEASES, {"rows": ROWS, "aside": ROWS // 10})

@@ -1,4 +1,4 @@
-"""Answers to COMMIT that never come, really lost by PostgreSQL: it waits for a standby that there is none of."""
+"""Lost answers to COMMIT, as PostgreSQL itself loses them: the commit waits for a standby that does not exist."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ WAITS = "select pid from pg_stat_activity where wait_event = 'SyncRep' and datna
 
 @contextmanager
 def nobody_stands_by(admin: Connection) -> Iterator[None]:
-    """Who commits with synchronous_commit on is durable, and waits; the sessions of tests commit without asking."""
+    """Commits with synchronous_commit on are durable and wait; the sessions of tests have it off."""
     _configure(admin, "set synchronous_standby_names = 'nobody'")
     try:
         yield
@@ -19,7 +19,7 @@ def nobody_stands_by(admin: Connection) -> Iterator[None]:
 
 
 def who_inserts_waits(connection: Connection, table: str) -> None:
-    """Into this table, at the commit; all other sessions of the server commit without asking anybody."""
+    """Make a commit wait that inserted into this table. Commits of all other sessions return at once."""
     connection.run(
         "create function wait_for_a_standby() returns trigger language plpgsql as"
         " $$ begin perform set_config('synchronous_commit', 'on', true); return null; end $$"
@@ -29,7 +29,7 @@ def who_inserts_waits(connection: Connection, table: str) -> None:
 
 
 def end_who_waits(connection: Connection) -> None:
-    """Then it is committed for everybody, and who asked for it is told that its session is gone."""
+    """End the waiting sessions. Their transactions are committed; their clients only see the connection lost."""
     connection.run(WAITS.replace("pid", "pg_terminate_backend(pid)", 1))
 
 

@@ -1,4 +1,4 @@
-"""A MariaDB of a test run, on a folder of its own: Debian's, as whoever runs the tests, up in two seconds."""
+"""A MariaDB server of a test run: Debian's, in its own folder, run by the tests' account; starts in two seconds."""
 
 import os
 import shutil
@@ -17,18 +17,18 @@ MISSING = (
     "No MariaDB: install Debian's packages mariadb-server-core and mariadb-client-core (as root .ci/run does), "
     "or have mariadbd, mariadb-install-db and mariadb on the PATH."
 )
-# A commit is written at once, and flushed each second: it outlives the process, though not the machine.
+# Commits are written at once and flushed each second: they survive the process, but not the machine.
 _QUICK = ("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M")
 _FOLDERS = f"{os.environ.get('PATH', '')}:/usr/sbin"
 
 
 class MariaDB:
-    """``root`` may everything in it, without a password, over a socket that only this account reaches."""
+    """``root`` has all rights without a password, over a socket that only this account reaches."""
 
     def __init__(self, folder: Path):
         self._data, self.socket = folder / "data", folder / "socket"
         self._log = folder / "log"
-        # A server that starts deletes the temporary tables it finds in its folder: those of another run in /tmp too.
+        # A starting server deletes the temporary tables in its folder; in /tmp these would be another run's too.
         self._temporary = folder / "tmp"
         self._temporary.mkdir()
         self._process: subprocess.Popen[bytes] | None = None
@@ -47,7 +47,7 @@ class MariaDB:
         until(self._answers, what=f"it starts: see {self._log}")
 
     def kill(self) -> None:
-        """As kill -9; what was committed is there again after ``start``."""
+        """Kill the process. Committed data is there after ``start``."""
         assert self._process
         self._process.kill()
         self._process.wait()
@@ -58,14 +58,14 @@ class MariaDB:
             self._process.wait(60)
 
     def run(self, script: str, database: str = "") -> str:
-        """As a DBA runs a script: through the client, which stops at the first error. What it printed."""
+        """Run the script as a DBA would, through the client, which stops at the first error. Return its output."""
         done = self._client(script, "--batch", "--skip-column-names", "--binary-mode", "--database", database)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     @contextmanager
     def database(self) -> Iterator[str]:
-        """The name of a new one."""
+        """Create a database; return its name."""
         self._made += 1
         name = f"test_{self._made}"
         self.run(f"create database {name} character set utf8mb4")
@@ -88,7 +88,7 @@ class MariaDB:
 
 
 def _account() -> list[str]:
-    """It starts as root only where it is told to stay that."""
+    """As root, the server starts only with this option."""
     return ["--user=root"] if os.geteuid() == 0 else []
 
 

@@ -1,7 +1,7 @@
-"""A SQL Server that somebody names: ``PGQUEUE_TEST_MSSQL_DSN=mssql://user:password@host/master``.
+"""A SQL Server of your own: ``PGQUEUE_TEST_MSSQL_DSN=mssql://user:password@host/master``.
 
-A run makes a database of its own there, and drops it. Without one its tests do not exist: they are not skipped, and the
-last lines of the run say that SQL Server is held by text.
+Each run creates a database there and drops it. Without the variable its tests are not collected, rather than skipped;
+the last lines of the run then say that SQL Server is covered by comparing SQL text.
 """
 
 import os
@@ -17,7 +17,7 @@ from tests.waiting import until
 
 VARIABLE = "PGQUEUE_TEST_MSSQL_DSN"
 DSN = os.environ.get(VARIABLE, "")
-METHODS = ["mssql", "mssql_range"] if DSN else []  # how a peek counts (S5): by count, and by range
+METHODS = ["mssql", "mssql_range"] if DSN else []  # how peek counts (S5): by count, and by range
 ONE = METHODS[:1]
 
 _EMPTY = """declare @drop nvarchar(max) = N'';
@@ -27,14 +27,14 @@ exec sys.sp_executesql @drop"""
 
 
 def said() -> str:
-    """For the last lines of a run."""
+    """The summary for the last lines of a run."""
     if DSN:
         return f"SQL Server: asked at {urlsplit(DSN).hostname}, by the tests named mssql."
     return f"SQL Server: held by text, not run. {VARIABLE}=mssql://user:password@host/master runs it."
 
 
 class MSSQL:
-    """``database``: an empty one, as a DSN."""
+    """``database``: the DSN of an empty database."""
 
     def __init__(self) -> None:
         self._name = f"pgqueue_test_{uuid.uuid4().hex[:12]}"
@@ -45,7 +45,7 @@ class MSSQL:
         until(self._is_created, what=f"database {self._name} is made")
 
     def _is_created(self) -> bool:
-        """The server makes one at a time, and refuses the others (1807)."""
+        """Whether the server created it: it creates one database at a time and refuses others with error 1807."""
         try:
             self._as_admin(f"create database {self._name}")
         except DatabaseError as error:
@@ -66,7 +66,7 @@ class MSSQL:
         yield self._dsn + (by_range if method == "mssql_range" else "")
 
     def _as_admin(self, text: str) -> None:
-        """Not in a transaction, which a session of ours always begins."""
+        """Run outside a transaction; our sessions always begin one."""
         with sqlserver().connect(DSN, connect_timeout=15) as session:
             raw: Any = session.raw
             raw.cursor().execute("set implicit_transactions off")

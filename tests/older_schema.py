@@ -1,4 +1,4 @@
-"""The engine's tables as programs of versions before made them."""
+"""The engine's tables as earlier versions of the program created them."""
 
 from pgqueue_admin.archive import foreign_code
 from pgqueue_admin.dialects import Connection
@@ -89,7 +89,7 @@ alter table messages.operation_item rename column previous_at to when_before;
 
 
 def set_back(engine: Connection, version: int) -> None:
-    """To what a program of that version had made; rows are kept."""
+    """Return the schema to what the program created at that version; keep the rows."""
     if version < 13:
         engine.run(ITEMS_AS_BEFORE)
     if version < 12:
@@ -122,7 +122,7 @@ def set_back(engine: Connection, version: int) -> None:
 
 
 def _send_unasked(engine: Connection) -> None:
-    """Whatever others have attached to a queue."""
+    """The schedule function without its check for foreign triggers on a queue."""
     parts = foreign_code.parts(foreign_code.INSERT)
     head, begin, rest = postgresql().schema.create_schedule_functions(**parts).as_string(None).partition("\nbegin\n")
     _, insert, rest = rest.partition("    if sent.kind = 'lease'")

@@ -1,4 +1,4 @@
-"""A server of Debian's PostgreSQL 15 with pg_cron, as the image of deploy/postgres is one."""
+"""A server with pg_cron: Debian's PostgreSQL 15, like the image of deploy/postgres."""
 
 import os
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from tests.own_server import own_server
 
 BIN = Path(os.environ.get("PG_CRON_BIN") or "/usr/lib/postgresql/15/bin")
 LIBRARY = BIN.parent / "lib" / "pg_cron.so"
-HOME = "shop"  # the database that has the jobs
+HOME = "shop"  # the database that holds the jobs
 
 
 def bin_folder() -> Path:
-    """Of its binaries."""
+    """Where the server's binaries are."""
     if not LIBRARY.exists():
         pytest.fail(f"No {LIBRARY}: install Debian's postgresql-15-cron, or set PG_CRON_BIN= to such a folder.")
     return BIN

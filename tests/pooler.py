@@ -1,4 +1,4 @@
-"""A small pooler in front of a server: in transaction mode whoever asks gets any session of its few that is free."""
+"""A small connection pooler: in transaction mode, a client gets any free server session for each transaction."""
 
 import os
 import select
@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from psycopg.pq import ConnStatus, PGconn
 
-_CANCEL = 80877102  # greater: asks for encryption
-_ASKS = (b"Q", b"S")  # after each of these the server says once that it is ready
+_CANCEL = 80877102  # a greater code asks for encryption
+_ASKS = (b"Q", b"S")  # the server answers each of these with one ReadyForQuery
 _TOLD = (
     *(b"server_version", b"server_encoding", b"client_encoding", b"TimeZone", b"DateStyle", b"IntervalStyle"),
     *(b"standard_conforming_strings", b"integer_datetimes", b"in_hot_standby", b"default_transaction_read_only"),
@@ -31,7 +31,7 @@ class Message(NamedTuple):
 
 
 class Pooler:
-    """``size``: sessions with the server. In session mode who is let in keeps one until he goes."""
+    """``size``: number of server sessions. In session mode a client keeps one until it disconnects."""
 
     def __init__(self, dsn: str, size: int, mode: str = "transaction"):
         at = urlsplit(dsn)
@@ -83,7 +83,7 @@ class Pooler:
 
 
 class Server:
-    """A session with the server, which the driver opens; from then on its wire is ours."""
+    """A server session that the driver opens; afterwards we speak on its socket."""
 
     def __init__(self, dsn: str):
         self._session = PGconn.connect(dsn.encode())
@@ -92,14 +92,14 @@ class Server:
         self._wire.setblocking(True)
 
     def greeting(self) -> bytes:
-        """What whoever is let in is told."""
+        """The messages that end a client's sign-in."""
         told = [(name, self._session.parameter_status(name)) for name in _TOLD]
         said = [Message(b"S", name + b"\0" + value + b"\0") for name, value in told if value is not None]
         ready = Message(_READY, _AT_REST)
         return b"".join(each.text for each in (Message(b"R", bytes(4)), *said, Message(b"K", bytes(8)), ready))
 
     def carry(self, client: socket.socket, asked: Message) -> bool:
-        """What is asked, and all that is answered to it; whether the transaction is over."""
+        """Forward requests and their answers; return whether the transaction is over."""
         awaited, state = 0, b""
         while asked.kind != b"X":
             self._wire.sendall(asked.text)
@@ -124,7 +124,7 @@ class Server:
 
 
 def _let_in(client: socket.socket) -> None:
-    """Whoever he says he is; he is told that there is no encryption, and the settings that he asks for are dropped."""
+    """Accept any client without a password, decline encryption and ignore its settings."""
     while (code := int.from_bytes(exactly(client, int.from_bytes(exactly(client, 4)) - 4)[:4])) >= _CANCEL:
         if code == _CANCEL:
             raise EOFError

@@ -1,4 +1,4 @@
-"""A process between the product and a server of its own, which can be stopped: its kernel goes on acknowledging."""
+"""A process between the product and its server. While it is stopped, its kernel still acknowledges packets."""
 
 import os
 import select
@@ -16,7 +16,7 @@ AT_ONCE = 1 << 16
 
 
 class Relay:
-    """``bytes_per_second``: of each connection, towards who asks; 0: as fast as it goes."""
+    """``bytes_per_second``: limit of each connection towards the client; 0 is no limit."""
 
     def __init__(self, dsn: str, bytes_per_second: int = 0):
         at = urlsplit(dsn)
@@ -30,7 +30,7 @@ class Relay:
         until(lambda: ports.answers(self.port, "127.0.0.1"), what="the relay")
 
     def stop(self) -> None:
-        """Nothing passes, nobody is told, and all connections stay: also new ones are taken, by the kernel."""
+        """Freeze all connections: they stay open, carry nothing, and the kernel still accepts new ones."""
         self._process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
@@ -38,7 +38,7 @@ class Relay:
         self._process.send_signal(signal.SIGCONT)
 
     def replace(self) -> None:
-        """By another one at the same port: what was on the first is lost."""
+        """Replace the process by another at the same port; its connections are lost."""
         self.end()
         self._begin()
 
@@ -61,7 +61,7 @@ def _run(port: int, host: str, target: int, bytes_per_second: int) -> None:
                 client = listener.accept()[0]
                 try:
                     server = socket.create_connection((host, target))
-                except OSError:  # it is away: so is whoever asks
+                except OSError:  # the server is away: close the client too
                     client.close()
                     continue
                 other |= {client: server, server: client}
@@ -77,7 +77,7 @@ def _carry(source: socket.socket, sink: socket.socket, bytes_per_second: int) ->
         if data := source.recv(bytes_per_second // 10 or AT_ONCE):
             sink.sendall(data)
             if bytes_per_second:
-                select.select([], [], [], 0.1)  # what one connection is held up, so is each
+                select.select([], [], [], 0.1)  # delays all connections alike
             return True
     return False
 

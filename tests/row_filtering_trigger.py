@@ -1,10 +1,10 @@
-"""A trigger that leaves some rows out, without an error, as triggers against duplicates do."""
+"""A trigger that silently skips rows, as triggers against duplicates do."""
 
 from pgqueue_admin.dialects import Connection
 
 
 def leaving_out(connection: Connection, table: str, act: str, text: str = "") -> None:
-    """Of ``table``, as SQL names it: at an "insert" or "delete" of what has the text in its headers."""
+    """Skip rows of ``table`` (an SQL name) at an "insert" or "delete" if their headers contain the text."""
     row = "old" if act == "delete" else "new"
     body = f"begin if strpos({row}.headers, tg_argv[0]) > 0 then return null; end if; return {row}; end"
     connection.run(f"create function leave_out() returns trigger language plpgsql as $$ {body} $$")

@@ -1,4 +1,4 @@
-"""Where the server of a test run keeps its files: in memory where there is plenty, for each clone is 300 of them."""
+"""Where the server of a test run keeps its files: in memory if enough is free, for each clone has 300 of them."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ from pgqueue_admin.embedded import cluster_location
 
 PREFIX = "pgqueue-cluster-"
 SHARED = Path("/dev/shm")
-PLENTY = 6 * 2**30  # bytes free, there and in memory: what four servers take at most is two thirds of it
+PLENTY = 6 * 2**30  # bytes free, on disk and in memory; four servers take at most two thirds of it
 
 
 def folder() -> Path:
@@ -22,11 +22,11 @@ def folder() -> Path:
 
 @contextmanager
 def server_folder() -> Iterator[Path]:
-    """A new one, locked while this process lives: by that ``stale_clusters`` tells it from what a killed run left."""
+    """A new folder, locked while this process lives; ``stale_clusters`` removes unlocked ones."""
     root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder()))
     lock = os.open(root, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    root.chmod(0o755)  # the server's account enters here
+    root.chmod(0o755)  # the server's account must enter it
     try:
         yield root / "postgresql"
     finally:
@@ -36,7 +36,7 @@ def server_folder() -> Iterator[Path]:
 
 
 def _has_plenty() -> bool:
-    """And where binaries may run, which are copied beside the data when the server's account cannot reach them."""
+    """Whether enough memory is free, and binaries may run there: they are copied if the server's account needs it."""
     try:
         place, memory = os.statvfs(SHARED), Path("/proc/meminfo").read_text()
     except OSError:

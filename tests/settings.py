@@ -1,4 +1,4 @@
-"""Settings of the tests: nothing of the developer's environment, nothing in the project's var/."""
+"""Settings of the tests: independent of the developer's environment and of the project's var/."""
 
 import os
 import tempfile
@@ -16,8 +16,8 @@ for _name in (
     os.environ.pop(_name, None)
 for _name in ("PGQUEUE_QUEUE_SCHEMAS", "ENVIRONMENT", "PGQUEUE_ENVIRONMENT_COLOUR", "DEBUG", "ALLOWED_HOSTS"):
     os.environ.pop(_name, None)
-os.environ["PGQUEUE_QUEUE_SCHEMAS"] = "public,Legacy,demo"  # tests of the lease queue say that it is watched
-os.environ["SPARK_MASTER"] = ""  # whoever tests history says where
+os.environ["PGQUEUE_QUEUE_SCHEMAS"] = "public,Legacy,demo"  # tests of the lease queue switch it on
+os.environ["SPARK_MASTER"] = ""  # tests of history set it
 os.environ["PGQUEUE_STATE_DIR"] = str(Path(tempfile.gettempdir()) / f"pgqueue-tests-{os.getpid()}")
 
 from pgqueue_admin.config.settings import *  # noqa: E402, F403

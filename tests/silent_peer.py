@@ -1,4 +1,4 @@
-"""A peer that is connected to and never answers: what a server behind a dead route looks like."""
+"""A peer that accepts connections and never answers, like a server behind a dead route."""
 
 import socket
 import threading
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class SilentPeer:
-    """``met``: somebody has connected, and waits for a first word."""
+    """``met`` is set once a client has connected and waits for an answer."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -28,7 +28,7 @@ class SilentPeer:
             return  # it was closed
 
     def close(self) -> None:
-        """Whoever waits learns that nobody is there."""
+        """Close the connection, so that the client stops waiting."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for each in self._taken:

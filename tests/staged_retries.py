@@ -1,4 +1,4 @@
-"""What becomes of the messages of a staged retry: taken, handled, dead again; and time that goes by without waiting."""
+"""Outcomes of a staged retry's messages: received, processed, dead again; and time that passes without waiting."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,14 +15,14 @@ CALM: dict[str, Any] = {"hold_above": None, "waits": False}
 
 
 def planned(person: Any, plan: Planned | None = None, **filter: Any) -> Operation:
-    """A started one: of the 88 that died of REFUSED, unless a filter says else."""
+    """A started retry of the 88 messages that died of REFUSED, unless a filter is given."""
     chosen = ArchiveFilter(**(filter or {"exception": REFUSED}))
     operation = selection.freeze("retry", chosen, person, "console", "it is back")
     return lifecycle.start(operation.pk, person, planned=plan or Planned(**CALM))
 
 
 class Clock:
-    """The console's clock, put on by hand."""
+    """The console's clock, advanced by hand."""
 
     def __init__(self) -> None:
         self.now: datetime = database_clock.now()
@@ -33,7 +33,7 @@ class Clock:
 
 
 def go_by(operation: Operation, seconds: float) -> None:
-    """As though the messages had been sent, and taken, so long ago."""
+    """Move the times of sending and receiving so far into the past."""
     ago = {"pk": operation.pk, "ago": timedelta(seconds=seconds)}
     with queue_database().write_session() as connection:
         change = "update messages.operation_item set at = at - %(ago)s, left_at = left_at - %(ago)s"
@@ -41,7 +41,7 @@ def go_by(operation: Operation, seconds: float) -> None:
 
 
 def sent(operation: Operation) -> list[int]:
-    """Archive ids of what was sent, in order."""
+    """Archive ids of the sent messages, in order."""
     asked = (
         "select archive_id from messages.operation_item where operation = %(pk)s and outcome = 'done' order by position"
     )
@@ -50,7 +50,7 @@ def sent(operation: Operation) -> list[int]:
 
 
 def take(operation: Operation, ids: list[int]) -> None:
-    """A receiver deletes their rows."""
+    """Delete their rows, as a receiver does."""
     rows = "select sent_as::uuid from messages.operation_item where operation = %(pk)s and archive_id = any (%(ids)s)"
     with queue_database().write_session() as connection:
         connection.run(f"delete from {BILLING} where id in ({rows})", {"pk": operation.pk, "ids": ids})
@@ -64,7 +64,7 @@ def handle(operation: Operation, ids: list[int]) -> None:
 
 
 def die(operation: Operation, ids: list[int], **other: Any) -> None:
-    """They are taken, and archived once more: of the same cause, unless ``other`` says else."""
+    """Receive the messages and archive them again, with the same cause unless ``other`` changes it."""
     take(operation, ids)
     for each in ids:
         with queue_database().write_session() as connection, connection.transaction():
@@ -84,13 +84,13 @@ def plan_of(operation: Operation) -> RetryPlan:
 
 
 def look(operation: Operation, clock: Clock) -> RetryPlan:
-    """The next look, and a chunk where one is due."""
+    """Take the next step, which sends a chunk if one is due."""
     staged_retry.step(operation.pk, clock.after(600))
     return plan_of(operation)
 
 
 def classes(operation: Operation, given_up: bool = False) -> dict[str, int]:
-    """How many are of each class, whatever their stage."""
+    """Number of messages by class, over all stages."""
     found: dict[str, int] = {}
     with queue_database().read_session() as connection:
         for row in staged_retry.tally(connection, plan_of(operation), given_up):

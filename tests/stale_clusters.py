@@ -1,4 +1,4 @@
-"""What test runs and benches of root that were killed left outside of their folders: it goes before the next begins."""
+"""Removes files that killed test runs and benches of root left outside their folders, before the next run begins."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ _OURS = ("pytest-of-", "pgqueue-")
 
 def sweep() -> None:
     for wanted in left_over(is_of_tests):
-        with suppress(OSError):  # its server is still writing while it ends: it goes the next time
+        with suppress(OSError):  # its server still writes while it stops: the next run removes it
             cluster_location.remove(wanted)
         if wanted.parent.name.startswith("pgqueue-"):
             shutil.rmtree(wanted.parent, ignore_errors=True)
@@ -28,7 +28,7 @@ def sweep() -> None:
 
 
 def abandoned(place: Path) -> Iterator[Path]:
-    """Folders of ``server_folder`` in it that no run holds. Ours while it is looked at."""
+    """Folders of ``server_folder`` that no run holds. Locked for us while yielded."""
     for folder in place.glob(f"{PREFIX}*"):
         with suppress(OSError), opened(folder) as file:
             if _is_settled(file) and _has_no_owner(file) and not _is_served(folder / "postgresql" / "data"):
@@ -45,12 +45,12 @@ def opened(folder: Path) -> Iterator[int]:
 
 
 def _is_settled(file: int) -> bool:
-    """Another run makes its folder, and locks it the moment after."""
+    """Whether the folder is old enough: a run locks its folder only just after creating it."""
     return time.time() - os.fstat(file).st_mtime > 60
 
 
 def _is_served(data: Path) -> bool:
-    """A server may outlive its run while it ends."""
+    """Whether a server still runs: it may outlive its test run while it stops."""
     try:
         os.kill(int((data / "postmaster.pid").read_text().split()[0]), 0)
     except (OSError, ValueError, IndexError):
@@ -59,7 +59,7 @@ def _is_served(data: Path) -> bool:
 
 
 def left_over(is_mine: Callable[[Path], bool]) -> Iterator[Path]:
-    """What is kept outside, and nobody lives who asked for it; only what ``is_mine``. Ours while it is looked at."""
+    """Clusters kept outside whose owner has died, if ``is_mine``. Locked for us while yielded."""
     for mark in cluster_location.OUTSIDE.glob("*.of"):
         with suppress(FileNotFoundError), mark.open() as file:
             wanted = Path(file.read())
@@ -76,7 +76,7 @@ def _has_no_owner(mark: TextIO | int) -> bool:
 
 
 def is_of_tests(wanted: Path) -> bool:
-    """In a temporary folder of ours; never of a project that somebody runs."""
+    """Whether it is in a temporary folder of tests, and not of a project that runs."""
     return any(
         wanted.is_relative_to(temporary) and wanted.relative_to(temporary).parts[0].startswith(_OURS)
         for temporary in (Path(tempfile.gettempdir()).resolve(), SHARED)

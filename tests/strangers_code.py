@@ -1,4 +1,4 @@
-"""Code of a role that is not the console's, put where a look or a delete would run it; a sequence knows whether."""
+"""Code of a foreign role, placed where reads or deletes would run it. A sequence records whether it ran."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ alter function stranger.says() owner to stranger
 def put_into_billing(session: Connection, where: str) -> Iterator[None]:
     _each(session, _FUNCTIONS)
     _each(session, PUT[where])
-    session.run("alter sequence stranger.ran restart")  # building an index runs it, too
+    session.run("alter sequence stranger.ran restart")  # creating an index runs it too
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""A wire with TLS before a server that has none: it shows the certificate of tests/fixtures/tls."""
+"""A TLS relay before a server without TLS; it presents the certificate of tests/fixtures/tls."""
 
 import socket
 import ssl
@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TLS = Path(__file__).resolve().parent / "fixtures/tls"
-CERTIFICATE = TLS / "certificate.pem"  # of localhost and 127.0.0.1, signed by nobody
+CERTIFICATE = TLS / "certificate.pem"  # for localhost and 127.0.0.1, signed by no known authority
 _SSL_REQUEST = bytes.fromhex("0000000804d2162f")
 
 
@@ -19,7 +19,7 @@ class Relay:
         self._context.load_cert_chain(CERTIFICATE, TLS / "key.pem")
         self._listener = socket.create_server((host, 0))
         self.port = int(self._listener.getsockname()[1])
-        self.told = 0  # bytes that clients said once they had accepted the certificate
+        self.told = 0  # bytes that clients sent after they had accepted the certificate
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Waits on conditions, never on time: patient for what just must happen, strict for what the product promises."""
+"""Waits for conditions instead of fixed times: patient by default, strict where the product promises a time."""
 
 import os
 import threading
@@ -9,17 +9,17 @@ from typing import TypeVar
 from pgqueue_admin.dialects import Connection
 
 T = TypeVar("T")
-PATIENCE = float(os.environ.get("PGQUEUE_TEST_PATIENCE", "60"))  # seconds: a machine that is busy is no failure
-NOISE = 3  # two busy cores take up to so many times what is promised of a machine that has time
+PATIENCE = float(os.environ.get("PGQUEUE_TEST_PATIENCE", "60"))  # seconds: a busy machine is no failure
+NOISE = 3  # two busy cores take up to so many times the promised time
 
 
 def until(condition: Callable[[], T | None], seconds: float = PATIENCE, what: str = "") -> T:
-    """The first true answer of ``condition``; AssertionError with ``what`` when there is none.
+    """Return the first true result of ``condition``. Raise AssertionError with ``what`` if there is none in time.
 
-    ``seconds`` is how long that may take where it may take longer than PATIENCE; it is never less.
+    ``seconds`` extends the limit beyond PATIENCE; it never shortens it.
     """
     deadline = time.monotonic() + max(seconds, PATIENCE)
-    pause = threading.Event()  # never set: its wait yields the processor between two looks
+    pause = threading.Event()  # never set: its wait yields the processor between two checks
     while not (answer := condition()):
         assert time.monotonic() < deadline, f"not within {max(seconds, PATIENCE)} s: {what or condition}"
         pause.wait(0.02)
@@ -27,7 +27,7 @@ def until(condition: Callable[[], T | None], seconds: float = PATIENCE, what: st
 
 
 def gathered(more: Callable[[], Iterable[T]], enough: Callable[[list[T]], bool]) -> list[T]:
-    """What ``more`` gives, again and again, until it is ``enough``."""
+    """Collect what ``more`` returns until it is ``enough``."""
     found: list[T] = []
 
     def look() -> bool:
@@ -39,9 +39,9 @@ def gathered(more: Callable[[], Iterable[T]], enough: Callable[[list[T]], bool])
 
 
 def within(promised: float, condition: Callable[[], T | None], what: str = "", since: float | None = None) -> T:
-    """``until``, for what the product promises to do in so many seconds, counted from ``since`` (monotonic) or now.
+    """``until`` for a time that the product promises, counted from ``since`` (monotonic) or from now.
 
-    Broken when it takes NOISE times as long; what it took is told.
+    Fails if it takes NOISE times as long, and reports the time taken.
     """
     began = time.monotonic() if since is None else since
     answer = until(condition, what=what)
@@ -51,7 +51,7 @@ def within(promised: float, condition: Callable[[], T | None], what: str = "", s
 
 
 def locks_waited_for(connection: Connection) -> int:
-    """How many sessions of its database wait for an advisory lock."""
+    """Number of sessions of this database that wait for an advisory lock."""
     return int(
         connection.value(
             "select count(*) from pg_locks where locktype = 'advisory' and not granted"
@@ -61,9 +61,9 @@ def locks_waited_for(connection: Connection) -> int:
 
 
 def held_up(connection: Connection) -> int:
-    """How many sessions wait for a lock, of a row (which is of no database) or a table as well.
+    """Number of sessions that wait for a lock, including row locks, which belong to no database.
 
-    Asked of pg_locks: pg_stat_activity says the same all through a transaction.
+    Reads pg_locks, because pg_stat_activity shows the same state for a whole transaction.
     """
     here = "coalesce(database = (select oid from pg_database where datname = current_database()), true)"
     return int(connection.value(f"select count(*) from pg_locks where not granted and {here}"))
