@@ -1,4 +1,4 @@
-"""Every dialect there is, for tests that all of them pass."""
+"""All dialects, for tests that each of them must pass."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +17,14 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 
 @pytest.fixture
 def queue(connection: Connection) -> Connection:
-    """A session of a database that has it."""
+    """A session of a database with the queue."""
     connection.run(SQL.create(table=QUEUE))
     return connection
 
 
 @pytest.fixture
 def traced(queue: Connection, tmp_path: Path) -> Traced:
-    """What goes by while something is done."""
+    """``traced(work)``: libpq's trace of the messages sent and received."""
 
     def traced(work: Callable[[], object]) -> Trace:
         with (tmp_path / "trace").open("w+") as trace:

@@ -1,7 +1,7 @@
-"""A third dialect: SQL Server's own session over PostgreSQL, beside the plain dialect's tables, with batches.
+"""A third dialect: SQL Server's own session over PostgreSQL, with the plain dialect's tables, and with batches.
 
-A refused statement undoes itself alone, and the first one after a transaction's end begins another, as there. What the
-session asks of a transaction is said in PostgreSQL's words; the words of SQL Server are held by text.
+As on SQL Server, a refused statement undoes only itself, and the first statement after a transaction begins another.
+Transaction control is written in PostgreSQL's SQL; SQL Server's own text is tested elsewhere.
 """
 
 from typing import Any
@@ -25,13 +25,13 @@ _SAME = f"do $$ begin if {_THIS} <> {{id}} then raise sqlstate '25P01'; end if; 
 
 
 class _Control(str):
-    """Of a transaction: a refusal of it undoes nothing."""
+    """A transaction control statement: a refusal of it rolls nothing back."""
 
     __slots__ = ()
 
 
 class _Words:
-    """Named as in sqlserver/session.sql."""
+    """Statements named as in sqlserver/session.sql."""
 
     _texts = {
         "guard": f"select {_THIS} as id",
@@ -50,7 +50,7 @@ class _Words:
 
 
 class ImplicitSession(SQLServerSession):
-    """It must not be told what a handler asks the driver for behind its back: ``raw`` is PostgreSQL's own."""
+    """A handler's direct use of the driver is not reported to it: ``raw`` is PostgreSQL's own connection."""
 
     def __init__(self, raw: psycopg.Connection[Any]):
         super().__init__(raw, _Words())  # type: ignore[arg-type]

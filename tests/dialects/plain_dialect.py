@@ -1,6 +1,6 @@
 """A second dialect: PostgreSQL without COPY, NOTIFY, prepared statements, arrays, savepoints and pipelines.
 
-It is written as another database would be, by its own statements, and shares nothing with PostgreSQL's stores.
+It is written like another database's dialect, with its own statements, and shares no code with PostgreSQL's stores.
 """
 
 import uuid
@@ -69,7 +69,7 @@ class PlainSession:
 
     @contextmanager
     def _inner(self) -> Iterator[None]:
-        """There is no savepoint: what fails here dooms the whole."""
+        """No savepoint: an error here dooms the whole transaction."""
         try:
             yield
         except BaseException:
@@ -78,7 +78,7 @@ class PlainSession:
             raise
 
     def _fail(self) -> None:
-        """As a database without savepoints would: nothing more can be written."""
+        """Doom the transaction, as a database without savepoints does: no more writes."""
         try:
             self.raw.execute("select 1/0")
         except psycopg.Error:
@@ -158,7 +158,7 @@ class PlainSession:
 
 
 class PlainTable:
-    """What all three have in common. A name is quoted by the driver, as ``{}``."""
+    """The common part of all three stores. The driver quotes the name, as ``{}``."""
 
     columns = ""
 

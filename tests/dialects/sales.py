@@ -1,4 +1,4 @@
-"""A queue, by the statements alone."""
+"""A queue, used through its statements only."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ ROW = {"ttbr_ms": None, "headers": '{"a":"ü"}', "body": b"\0\xff"}
 
 
 class Trace(NamedTuple):
-    """What libpq itself saw go by."""
+    """libpq's trace of messages."""
 
     text: str
 

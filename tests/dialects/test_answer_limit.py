@@ -1,4 +1,4 @@
-"""An answer that never comes: a process between us and the server is stopped, and its kernel goes on acknowledging."""
+"""An answer that never comes: a relay before the server is stopped, and its kernel still acknowledges packets."""
 
 import logging
 import threading
@@ -86,7 +86,7 @@ def test_missing_answer_raises_within_the_limit(
     times: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Each way in which something is asked; within the limit, with one line, and the session is closed."""
+    """Each kind of request raises within the limit, logs one line, and closes the session."""
     for _ in range(times):
         session.value(HEARING)
     relay.stop()
@@ -111,7 +111,7 @@ def test_a_savepoint_has_the_limit(session: Connection, relay: Relay) -> None:
 
 
 def test_the_commit_has_the_limit(session: Connection, relay: Relay, connection: Connection) -> None:
-    """What became of it nobody can say, as with any session that is lost."""
+    """Its outcome is unknown, as with any lost session."""
 
     def ask() -> None:
         with session.transaction():
@@ -131,7 +131,7 @@ def test_statements_of_a_handler_have_no_limit(session: Connection) -> None:
 
 def test_session_without_a_limit_waits_for_its_answer(relay: Relay, connect: Callable[..., Connection]) -> None:
     session = connect(relay.dsn)
-    connect(relay.dsn, answer_seconds=LIMIT)  # somebody else is watched
+    connect(relay.dsn, answer_seconds=LIMIT)  # another session has a limit
     session.run(f"select pg_sleep({4 * LIMIT})")
     assert session.ask_every == float("inf")
 
@@ -145,7 +145,7 @@ def test_a_session_at_rest_is_left_alone(session: Connection, relay: Relay) -> N
 
 
 def test_an_answer_that_is_on_its_way_is_waited_for(database: str, connect: Callable[..., Connection]) -> None:
-    """A large body over a slow wire: it takes several times the limit, and something of it moves all the while."""
+    """A large body over a slow link: it takes several times the limit, but bytes keep arriving."""
     relay = Relay(database, bytes_per_second=400_000)
     try:
         session = connect(relay.dsn, answer_seconds=LIMIT)
@@ -157,7 +157,7 @@ def test_an_answer_that_is_on_its_way_is_waited_for(database: str, connect: Call
 
 
 def test_statement_over_the_limit_is_given_up_and_not_committed(session: Connection, connection: Connection) -> None:
-    """It waits for somebody's lock: who gave it up can begin anew, and what it did is undone when the lock is free."""
+    """The statement waits for a lock. Its caller can start again; the server rolls it back once the lock is free."""
     connection.run("create table held (id int)")
 
     def ask() -> None:

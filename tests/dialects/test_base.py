@@ -34,7 +34,7 @@ OF_POSTGRESQL = {
     "text_index",
     "trial",
     "waiting_search",
-}  # beside the contract
+}  # in addition to the contract
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=63)
 SOURCE = "\n".join(path.read_text() for path in Path(pgqueue_admin.__file__).parent.rglob("*.py"))
 
@@ -53,7 +53,7 @@ def test_no_file_is_outside_the_contract(dialect: Dialect) -> None:
 
 
 def test_every_statement_is_used(dialect: Dialect) -> None:
-    """SQL that nobody asks is SQL that nobody tests."""
+    """An unused statement would be untested."""
     statements = [(noun, each.name) for noun in NOUNS for each in getattr(dialect, noun)]
     called = [name for _, name in statements if re.search(rf"\.{name}\b|\"{name}\"", SOURCE)]
     assert [(noun, name) for noun, name in statements if name not in called] == []
@@ -73,7 +73,7 @@ def test_an_address_comes_back_from_its_canonical_form(dialect: Dialect, schema:
 
 
 def test_a_name_with_a_nul_is_refused(dialect: Dialect) -> None:
-    """The statement would end in the middle of it."""
+    """It would end the statement early."""
     with pytest.raises(AddressUnreadable, match="NUL"):
         dialect.queue_store(Address("public", "Sales\0; nonsense"))
 

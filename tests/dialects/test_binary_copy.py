@@ -1,4 +1,4 @@
-"""Rows by COPY in its binary form, over libpq itself."""
+"""Rows by binary COPY, through libpq itself."""
 
 import pytest
 

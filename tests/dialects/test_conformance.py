@@ -1,6 +1,6 @@
-"""Each statement of the contract, on this server's version, in sessions of either zone: all times right to the second.
+"""Each statement of the contract on this server's version, in sessions of both zones: all times exact to the second.
 
-Sessions of ours are in UTC; here each statement is asked in New York as well, where its SQL alone must do.
+Our sessions are in UTC. Here each statement runs in New York too, where its SQL alone must be correct.
 """
 
 import re
@@ -45,19 +45,19 @@ SUBSCRIPTIONS = Address("public", "SubscriptionRouting")
 DECISIONS = Address("public", "Sales_OutboxData_Decision")
 OUTBOX = Address("public", "Sales_OutboxData")
 WHOLE = ("select", "insert", "update", "delete", "with")
-OF_ACTS = ("crossing_intent", "lease_rules", "message_copy", "purge")  # of services, beside the contract
+OF_ACTS = ("crossing_intent", "lease_rules", "message_copy", "purge")  # for services, in addition to the contract
 DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum")
 
-NEEDS_MORE = {"take_over", "timelines"}  # an archive of the original; a function that a superuser lends
-PARTS = {"runs_as_ours", "tallied", "tallied_figures", "tallied_standings"}  # begin as whole ones do
-OF_LEASES = "lease"  # what begins so looks into the lease queue; tests/monitor and tests/console ask it whole
+NEEDS_MORE = {"take_over", "timelines"}  # an archive of the original; a function that a superuser grants
+PARTS = {"runs_as_ours", "tallied", "tallied_figures", "tallied_standings"}  # begin like whole statements
+OF_LEASES = "lease"  # names with this prefix read the lease queue; tests/monitor and tests/console run them
 
 Clock = Callable[[], datetime]
 
 
 @pytest.fixture(params=["UTC", "America/New_York"])
 def zone(request: pytest.FixtureRequest, engine_database: str, connect: Callable[..., Connection]) -> str:
-    """The zone of the server's sessions that say nothing else: database and role."""
+    """The server's default zone, set on database and role."""
     connection = connect(engine_database)
     name = connection.value("select current_database()")
     connection.run(f"alter database {name} set timezone = '{request.param}'")
@@ -68,7 +68,7 @@ def zone(request: pytest.FixtureRequest, engine_database: str, connect: Callable
 
 @pytest.fixture
 def foreign(zone: str, engine_database: str, connect: Callable[..., Connection]) -> Connection:
-    """A session in that zone, as other programs have."""
+    """A session in that zone, like other programs have."""
     connection = connect(engine_database)
     connection.run(f"set timezone = '{zone}'")
     assert connection.value("show timezone") == zone
@@ -77,7 +77,7 @@ def foreign(zone: str, engine_database: str, connect: Callable[..., Connection])
 
 @pytest.fixture
 def clock(connect: Callable[..., Connection], engine_database: str) -> Clock:
-    """The server's time, asked in UTC."""
+    """The server's time, read in UTC."""
     connection = connect(engine_database)
     return lambda: connection.value("select clock_timestamp()")
 
@@ -93,7 +93,7 @@ def endpoint(zone: str, engine_database: str) -> Iterator[Endpoint]:
 def test_session_is_in_utc_despite_server_role_and_environment(
     zone: str, engine_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the database, the role, and libpq's own variable."""
+    """Set for the database, the role, and by libpq's own variable."""
     monkeypatch.setenv("PGTZ", "America/New_York")
     assert connect(engine_database).value("show timezone") == "UTC"
     pool = postgresql().pool(engine_database)
@@ -106,7 +106,7 @@ def test_session_is_in_utc_despite_server_role_and_environment(
 def test_each_statement_is_understood_by_this_server(
     dialect: Dialect, foreign: Connection, endpoint: Endpoint, noun: str
 ) -> None:
-    """Parsed as it stands, with no type given for any parameter."""
+    """Prepared verbatim, without a type for any parameter."""
     foreign.run('alter table "Sales" add bodystring text')
     dialect.outbox_store(OUTBOX).create(foreign)
     dialect.decision_store(DECISIONS).create(foreign)
@@ -123,10 +123,10 @@ def test_each_statement_is_understood_by_this_server(
 def test_each_part_of_a_search_is_understood_by_this_server(foreign: Connection) -> None:
     builder, how = ConditionBuilder(), ("has", "is", "starts")
     in_body = search_condition.compiled(AllOf(tuple(Term("body", "x", each, ("a", "b")) for each in how))).statement
-    within_others = {"body_path", "one_of", "like_one_of", "ilike_one_of"}  # asked by in_body
+    within_others = {"body_path", "one_of", "like_one_of", "ilike_one_of"}  # run within in_body
     asked = {part.name: builder.of(part, "true") for part in postgresql().archive_search}
     whole = {name: builder.statement(in_body, text) for name, text in asked.items() if name not in within_others}
-    if foreign.raw.info.server_version >= 160_000:  # older ones cannot tell whether a text is JSON, and are not asked
+    if foreign.raw.info.server_version >= 160_000:  # older servers cannot tell whether a text is JSON and never run it
         whole["in_body"] = in_body
     refused = {}
     archived = "select m.*, ''::text as lease_state, ''::text as lock_holder from messages.message_archive m"
@@ -161,9 +161,9 @@ OF_HISTORY = {
 def test_each_statement_of_history_is_understood_by_this_server(
     console_database: str, connect: Callable[..., Connection], noun: str
 ) -> None:
-    """They ask the console's own tables."""
+    """They read the console's own tables."""
     session = connect(console_database)
-    session.run("set search_path = pg_catalog, pgqueue_console, pg_temp")  # as Django's sessions have it
+    session.run("set search_path = pg_catalog, pgqueue_console, pg_temp")  # as in Django's sessions
     server = session.raw.pgconn
     parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(console_sql, other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
@@ -175,7 +175,7 @@ def test_each_statement_of_history_is_understood_by_this_server(
 
 
 def nested(text: str, filled: dict[str, Any]) -> list[str]:
-    """What a statement is filled with, and then what those parts are, each before its own."""
+    """The names in a statement, followed by the names in those parts."""
     names = list(names_in(text))
     return names + [each for name in names for each in nested(getattr(filled[name], "text", ""), filled)]
 
@@ -186,17 +186,17 @@ def is_asked_alone(statement: Statement) -> bool:
 
 
 def is_whole(statement: Statement) -> bool:
-    """Or a part of others."""
+    """Whether it is a whole statement, not a part of others."""
     return statement.name not in PARTS and sql_of(statement).startswith((*WHOLE, *DEFINITIONS))
 
 
 def is_definition(statement: Statement) -> bool:
-    """Executed by whoever installs, not prepared."""
+    """Run by an installer, not prepared."""
     return sql_of(statement).startswith(DEFINITIONS)
 
 
 def sql_of(statement: Statement) -> str:
-    """Without what is said before it: the first line of that is no part of it, but those that follow are."""
+    """The text without its leading comment lines."""
     return re.sub(r"\A(--.*\n)+", "", statement.text).lower()
 
 
@@ -224,7 +224,7 @@ def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> st
         filled |= {"table": SUBSCRIPTIONS}
     names, text = names_in(statement.text), statement.text
     looked_into = {"columns"}
-    while within := (names & set(parts)) - looked_into:  # a part may have parts
+    while within := (names & set(parts)) - looked_into:  # parts may contain parts
         looked_into |= within
         names |= set().union(*(names_in(parts[name].text) for name in within))
     if "columns" in names:
@@ -258,7 +258,7 @@ def test_expiry_is_stored_in_utc(dialect: Dialect, foreign: Connection, endpoint
 def test_expiry_is_judged_alike_by_receive_purge_depth_and_browse(
     dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock
 ) -> None:
-    """Receive, purge, depth and browse judge alike: a second ago, and in a minute."""
+    """Receive, purge, depth and browse agree: expired a second ago, and not for another minute."""
     queue = TableQueue(dialect, QUEUE)
     insert = "insert into \"Sales\" (id, expires, headers, body) values (gen_random_uuid(), %s, '{}', '')"
     for expires in (clock() - timedelta(seconds=1), clock() + MINUTE):
@@ -282,7 +282,7 @@ def test_expiry_is_judged_alike_by_receive_purge_depth_and_browse(
 def test_delayed_message_is_due_at_its_instant(
     dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock, delay: timedelta
 ) -> None:
-    """Over two changes of the clocks too; by a duration and by an instant."""
+    """Also across two changes of the clocks, by a duration and by an instant."""
     delayed = DelayedTable(dialect, QUEUE)
     before = clock()
     at = before + delay
@@ -301,8 +301,8 @@ def test_delayed_message_is_due_at_its_instant(
 def test_the_archive_holds_instants_and_its_original_columns_utc(
     foreign: Connection, endpoint: Endpoint, clock: Clock
 ) -> None:
-    """Buried by us, and moved out of an error queue: `created_at` and `archived_at` are UTC without a zone."""
-    sent = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)  # summer there, whatever is now
+    """Archived by us or ingested from an error queue: `created_at` and `archived_at` are UTC without a zone."""
+    sent = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)  # summer time in New York, whatever the date is now
     before = clock()
     buried = store.archive_failed(foreign, DeadMessage(queue='"public"."Sales"', sent_at=sent, died_at=sent + MINUTE))
     headers = h.dump({h.MESSAGE_ID: "m", h.FAILED_Q: '"public"."Sales"', h.TIME_SENT: wire_time(sent)})
@@ -325,7 +325,7 @@ def test_the_archive_holds_instants_and_its_original_columns_utc(
 
 
 def test_a_row_of_a_lease_client_has_utc_times(foreign: Connection, clock: Clock) -> None:
-    """By the column's own default, in its session's zone."""
+    """By the column's default, in its session's zone."""
     before = clock()
     foreign.run("insert into messages.message (message) values ('{}')")
     created = foreign.value("select created_at from messages.message")
@@ -335,7 +335,7 @@ def test_a_row_of_a_lease_client_has_utc_times(foreign: Connection, clock: Clock
 def test_an_endpoint_beside_sessions_of_that_zone(
     endpoint: Endpoint, foreign: Connection, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it sends says when by the true clock; what is due is handled now, and what others delay too."""
+    """Its headers have the true time; due messages are handled now, including those that other programs delayed."""
     monkeypatch.setenv("TZ", "America/New_York")
     seen = []
     endpoint.handlers.handle("Shop.Ping")(lambda number, context: seen.append((number, context.headers)))

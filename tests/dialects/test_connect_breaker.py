@@ -1,4 +1,4 @@
-"""While a server says nothing, one waits for it and nobody else."""
+"""While a server is unresponsive, one caller waits for it and no other."""
 
 import threading
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from tests.waiting import until
 
 
 class Server:
-    """Says nothing for so many seconds, then refuses; or answers."""
+    """Does not answer for some seconds, then refuses; or answers."""
 
     def __init__(self, clock: SimpleNamespace) -> None:
         self.clock, self.silent, self.up, self.asked = clock, 2.0, False, 0
@@ -38,7 +38,7 @@ def server(clock: SimpleNamespace) -> Server:
 
 
 def refused(circuit: ConnectBreaker, server: Server) -> int:
-    """How often the server was asked by then."""
+    """Fail to connect; return the number of attempts that reached the server."""
     with pytest.raises(psycopg.OperationalError, match="no answer"):
         circuit.attempt(server.connect)
     return server.asked

@@ -1,4 +1,4 @@
-"""What each kind of database is asked where messages cross into it or out of it (dialects.crossing_store)."""
+"""Crossings between databases: the store's statements on each kind of database (dialects.crossing_store)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -22,7 +22,7 @@ SQL_SERVER: Any = SQLServer("shop").aliased("billing")
 
 
 class There(NamedTuple):
-    """``open``: opens a further session of the database."""
+    """``open``: opens another session of the database."""
 
     session: Any
     open: Callable[[], Any]
@@ -32,7 +32,7 @@ class There(NamedTuple):
 
 @pytest.fixture(params=["postgresql", *mssql.ONE])
 def there(request: pytest.FixtureRequest) -> Iterator[There]:
-    """A queue of a database that is written to as billing, by its alias; of SQL Server with the table of crossings."""
+    """A queue of a database that is writable as billing, by its alias; on SQL Server with the table of crossings."""
     with ExitStack() as kept:
         if request.param in mssql.ONE:
             dsn = kept.enter_context(request.getfixturevalue("mssql").database())

@@ -1,4 +1,4 @@
-"""An endpoint on each dialect: the engine asks it, whatever it can and cannot do."""
+"""An endpoint on each dialect, whatever that dialect supports."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ Make = Callable[..., Endpoint]
 
 
 class Place:
-    """A database of one dialect, looked into by statements that each understands."""
+    """A database of one dialect, read by statements that each dialect understands."""
 
     def __init__(self, dsn: str):
         self.dsn, self._dialect = dsn, dialect_for(dsn)
@@ -56,7 +56,7 @@ class Place:
         self.end(session.raw, "rollback")
 
     def end(self, raw: Any, how: str) -> None:
-        """As a handler's own code does, behind the session's back; an error undoes all, and nothing is said of it."""
+        """End the transaction in a handler's own code, unknown to the session; "error" rolls back silently."""
         words = {"error": "set xact_abort on; select 1 / 0"} if self._is_sql_server else {"error": "rollback"}
         cursor = raw.cursor()
         with suppress(Exception) if how == "error" else nullcontext():
@@ -118,7 +118,7 @@ def test_messages_are_handled_once_and_what_they_send_arrives(make: Make, place:
 def test_expired_messages_are_purged_at_the_start_by_setting(
     make: Make, place: Place, caplog: pytest.LogCaptureFixture, is_on: bool
 ) -> None:
-    """Before anything is received: paused, it leaves the rest where it is."""
+    """The purge runs before anything is received: while paused, the endpoint leaves the rest in the queue."""
     sales = make(settings=replace(SETTINGS, purge_expired_at_start=is_on))
     sales.pause()
     with sales.connect() as session:
@@ -197,7 +197,7 @@ def test_a_delayed_retry_and_a_delayed_message_come_when_they_are_due(make: Make
 
 
 def test_without_a_delayed_table_it_goes_to_the_error_queue(make: Make, place: Place) -> None:
-    """Where a refused statement dooms the receive, at the next receive."""
+    """If a refused statement dooms the receive, at the next receive."""
     settings = replace(SETTINGS, immediate_retries=0, delayed_retries=3, delayed_retry_step=0.1)
     sales, attempts = make(settings=settings), list[int]()
 
@@ -224,7 +224,7 @@ def test_events_go_to_who_subscribed(make: Make, place: Place) -> None:
 
 
 def test_a_handler_that_ends_the_transaction_loses_nothing(make: Make, place: Place) -> None:
-    """By a rollback of its own: the message comes back."""
+    """A rollback by the handler itself: the message comes back."""
     sales, seen = make(), list[str]()
 
     @sales.handlers.handle(PING)
@@ -243,7 +243,7 @@ in_batches = pytest.mark.parametrize("place", ["postgresql", implicit_dialect.SC
 
 @pytest.fixture
 def batch_of_ten(make: Make, place: Place) -> Callable[..., list[int]]:
-    """``batch_of_ten(act)``: each sends, and acts. What is handled, once all is done."""
+    """``batch_of_ten(act)``: each message sends, then acts. Returns the handled ones after all are done."""
 
     def run(act: Callable[[int, Any], None], retries: int = 0) -> list[int]:
         handled = list[int]()
@@ -286,7 +286,7 @@ def test_handler_that_ends_a_batch_transaction_fails_only_its_message(
 def test_transaction_ended_during_another_message_is_noticed(
     batch_of_ten: Callable[..., list[int]], place: Place, how: str
 ) -> None:
-    """By a session kept from before: the message that ends it has no savepoint of its own."""
+    """Through a session kept from before: the message whose handler ends it has no savepoint of its own."""
     kept = list[Any]()
 
     def act(number: int, context: Any) -> None:
@@ -316,7 +316,7 @@ def test_failed_message_of_a_batch_undoes_only_its_writes(batch_of_ten: Callable
 
 @in_batches
 def test_rolled_back_batch_taken_by_another_receiver_is_not_handled(make: Make, place: Place) -> None:
-    """As after a commit its row is gone; whoever took it sends for it, and for all that came back with it."""
+    """Its row is gone, as after a commit. The other receiver sends for it, and for all that came back with it."""
     handled, taken = list[int](), list[bool]()
     sales = make(settings=replace(SETTINGS, concurrency=1, batch_size=10, immediate_retries=0))
     make("Billing")

@@ -1,4 +1,4 @@
-"""Statements of threads wait inside libpq: fewer turns, and the same answers, errors and ends."""
+"""Statements of threads wait inside libpq: fewer context switches, same answers, errors and ends."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +19,13 @@ Elsewhere = Callable[[Callable[[], Any]], Any]
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a machine that is busy asks in two round trips, as after a pause."""
+    """A busy machine would otherwise use two round trips, as after a pause."""
     monkeypatch.setattr(pq_executor, "_RECENTLY", 600.0)
 
 
 @pytest.fixture
 def elsewhere() -> Iterator[Elsewhere]:
-    """Does something in a thread, and gives or raises what comes of it."""
+    """Run work in a thread; return its result or raise its error."""
     with ThreadPoolExecutor(1) as threads:
         yield lambda work: threads.submit(work).result()
 
@@ -62,12 +62,12 @@ def test_begin_and_receive_are_one_round_trip_and_one_message(
 ) -> None:
     two_wait(queue, elsewhere)
     asked = elsewhere(lambda: traced(lambda: receive(queue)))
-    assert asked.round_trips == 2  # the commit is the other
+    assert asked.round_trips == 2  # the other one is the commit
     assert "begin; execute " in asked.text
 
 
 def two_wait(queue: Connection, elsewhere: Elsewhere) -> None:
-    """Of four: a receive is prepared from the second time on."""
+    """Send four and receive two: a receive is prepared from the second time on."""
     for _ in range(4):
         send(queue)
     for _ in range(2):
@@ -75,7 +75,7 @@ def two_wait(queue: Connection, elsewhere: Elsewhere) -> None:
 
 
 def received_in_turn(connection: Connection) -> list[int]:
-    """All there is, each commit with the receive that follows it."""
+    """Receive all messages; each commit carries the next receive."""
     found: list[int] = []
     begun: Any = connection.transaction_with(SQL.receive(table=QUEUE), LOW)
     while begun:
@@ -94,13 +94,13 @@ def test_a_commit_and_the_receive_behind_it_are_one_round_trip(
     for _ in range(2):  # prepared from the second time on
         elsewhere(lambda: receive(queue))
     asked = elsewhere(lambda: traced(lambda: received_in_turn(queue)))
-    assert asked.round_trips == 6  # four rows, nothing, and the commit of that
+    assert asked.round_trips == 6  # four rows, an empty receive, and its commit
     assert asked.text.count("commit; begin; execute ") == 4
     assert bodies(queue) == []
 
 
 def test_main_thread_pipelines_no_receive_behind_a_commit(queue: Connection) -> None:
-    """Ctrl-C must be able to end the statement that it waits for."""
+    """Ctrl-C must be able to cancel the statement that the main thread waits for."""
     for _ in range(3):
         send(queue)
     assert receive(queue) + received_in_turn(queue) == [1, 2]
@@ -182,7 +182,7 @@ def test_the_server_ends_the_session_within_a_statement(
 
 
 def test_cut_from_outside(queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect) -> None:
-    """As a stop cuts what takes no end."""
+    """As a stop interrupts a statement that does not end."""
     send(queue)
     with connect(database).transaction() as other, ThreadPoolExecutor(1) as threads:
         other.run('lock table "Sales"')
@@ -196,7 +196,7 @@ def test_cut_from_outside(queue: Connection, elsewhere: Elsewhere, database: str
 def test_after_a_pause_it_is_known_why_the_server_ended_the_session(
     queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect
 ) -> None:
-    """Too long inside a transaction is the message's doing, a session that was lost is not."""
+    """A timeout inside a transaction is the message's fault, a lost session is not."""
     queue.run("set idle_in_transaction_session_timeout = '50ms'")
     pid = queue.value("select pg_backend_pid()")
 

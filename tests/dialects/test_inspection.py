@@ -1,4 +1,4 @@
-"""What the console asks of a database that it looks at: each kind answers the same questions in the same columns."""
+"""The console's queries of a database that it reads: each kind of database answers with the same columns."""
 
 import logging
 import re
@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.sqlserver.looking_query import FORMS
 from tests.dialects.sqlserver.statements import LOOKING, composed, looking
 
-# What SQL Server is not asked, and why.
+# Queries that SQL Server does not have, with the reason.
 NOT_ASKED = {
     "monitor": {"unwatched": "of the first database alone", "within": "limits_statements is no"},
     "browse": {
@@ -23,8 +23,8 @@ NOT_ASKED = {
 }
 _OF_LEASES = ("lease", "original")  # leases is None
 OWN = {"monitor": {"numbers"}, "browse": {"body_at", "numbered_body"}}
-ONE_VALUE = {"server_time", "there"}  # whatever its column is called
-UNREAD = {"is_prepared"}  # without a pid it is one
+ONE_VALUE = {"server_time", "there"}  # whatever the column's name is
+UNREAD = {"is_prepared"}  # rows without a pid are prepared
 PARTS = {"columns", "delayed_columns", "sent", "not_told", "heap_bytes", "numbers"}
 
 
@@ -54,7 +54,7 @@ def test_sql_server_inspection_has_the_columns_of_postgresqls(noun: str, name: s
 
 
 def _as_read(column: str) -> str:
-    """By what the end of its name says, as ``LookingQuery.read`` does."""
+    """The column's name as ``LookingQuery.read`` makes it from its suffix."""
     name, _, form = column.rpartition("_")
     return "headers_size" if column == "headers_beyond" else name if form in FORMS else column
 

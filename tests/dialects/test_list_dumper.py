@@ -1,4 +1,4 @@
-"""Lists go to the server whole: as the driver's own dumper writes them, whatever is in them."""
+"""Lists are sent whole, exactly as the driver's own dumper writes them."""
 
 from collections.abc import Callable
 from typing import Any

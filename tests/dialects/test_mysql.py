@@ -1,4 +1,4 @@
-"""What is MariaDB's alone: its errors in our words, what a session begins with, and its URL."""
+"""MariaDB only: translation of its errors, the start of a session, and its URL."""
 
 import sys
 import threading
@@ -138,7 +138,7 @@ def test_a_statement_outside_of_a_transaction_is_committed(open_one: Connect) ->
 
 
 def test_statement_after_a_lost_savepoint_is_undone(open_one: Connect) -> None:
-    """Somebody has ended the transaction within: what is written since is not left to whoever comes next."""
+    """The transaction was ended from within: later writes are not left to the session's next user."""
     session = open_one()
 
     def ended_within() -> None:
@@ -153,7 +153,7 @@ def test_statement_after_a_lost_savepoint_is_undone(open_one: Connect) -> None:
 
 
 def test_several_statements_in_one_text_are_refused(open_one: Connect) -> None:
-    """What a careless handler lets into its SQL is at most part of one statement."""
+    """SQL injected through a careless handler can be part of one statement only."""
     session = open_one()
     with pytest.raises(DatabaseError):
         session.run("select 1; drop table charges")
@@ -189,7 +189,7 @@ PARTS = {"is_over", "is_undated", "is_not_among", "is_any", "created_at", "unkno
 
 @pytest.mark.parametrize("name", [each.name for each in mysql().outbox])
 def test_each_statement_is_one_of_mysql(name: str) -> None:
-    """By a parser, with values in the place of parameters: no MySQL 8 is at hand."""
+    """By a parser, with values in place of parameters: no MySQL 8 is available."""
     sql = mysql().outbox
     filled = {"table": Address("", "Billing_OutboxData"), "index": "i", "column": "c", "most": 1}
     text = getattr(sql, name)(**filled, is_over=sql.is_over, is_left=sql.is_not_among, created_at=sql.created_at)

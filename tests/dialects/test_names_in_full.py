@@ -1,4 +1,4 @@
-"""Sessions of handlers and callers keep their search path: our statements in them find nothing by it."""
+"""Sessions of handlers and callers keep their search path; our statements in them do not depend on it."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
-# Everything that the catalog offers by name, once more: by the same name, for the same types. Some cannot be made so.
+# Shadows every object of the catalog: same name, same types. Some cannot be created that way.
 SHADOWS = """
 create schema hostile;
 create function hostile.fail() returns boolean language plpgsql as $$ begin raise 'a stranger''s code ran'; end $$;
@@ -136,7 +136,7 @@ def test_publishing_runs_nothing_of_it(
 
 @pytest.mark.parametrize("times", [1, 6], ids=["once", "prepared"])
 def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) -> None:
-    """Its client works within connections of its callers."""
+    """Its client works in its callers' connections."""
     leases = postgresql().leases
     for _ in range(times):
         assert leases.is_installed(shadowed)
@@ -170,7 +170,7 @@ def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) ->
 def test_an_outbox_runs_nothing_of_it(
     shadowed: Connection, engine_database: str, connect: Callable[..., Connection], times: int
 ) -> None:
-    """Its statements are asked in the session that handlers write in."""
+    """Its statements run in the session that handlers write in."""
     store = postgresql().outbox_store(Address("public", "Sales_OutboxData"))
     store.create(connect(engine_database))
     for _ in range(times):

@@ -1,4 +1,4 @@
-"""Times of other people's tables: as the driver reads them, and what no datetime holds."""
+"""Times in foreign tables: as the driver reads them, including those beyond Python's datetime."""
 
 import pytest
 from psycopg.types.datetime import TimestamptzLoader

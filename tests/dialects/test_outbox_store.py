@@ -22,7 +22,7 @@ from pgqueue_admin.dialects.outbox_store import OutboxStore
 from tests import mssql
 from tests.waiting import until
 
-AT_ONCE = 400  # rows of an insert: SQL Server takes 2,100 parameters
+AT_ONCE = 400  # rows of an insert: SQL Server allows 2,100 parameters
 WAIT, DAY = timedelta(seconds=10), timedelta(days=1)
 OPERATIONS = '[{"MessageId": "two", "Body": "w6Q=", "Headers": {"a": "ü \\" \\\\ %"}}]'
 HOSTILE = "a'b\"c%s%(id)s;--"
@@ -44,7 +44,7 @@ LOCK_WAIT = {
 
 
 class Place:
-    """A database, and its table of the endpoint Billing."""
+    """A database with the outbox table of the endpoint Billing."""
 
     def __init__(self, dsn: str):
         self.dsn = dsn
@@ -71,7 +71,7 @@ class Place:
         return text.replace('"', "`") if self.dialect.name == "mysql" else text
 
     def add(self, session: Any, *names: str, days: float | None = None) -> None:
-        """``days`` ago dispatched; None: it was not."""
+        """``days``: dispatched that many days ago; None: undispatched."""
         dispatched = None if days is None else datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days)
         if len(names) > AT_ONCE:
             self.add(session, *names[AT_ONCE:], days=days)
@@ -109,7 +109,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 @pytest.fixture
 def session(place: Place) -> Any:
-    """On a database with the table."""
+    """A session of a database with the table."""
     session = place.connect()
     place.store.create(session)
     return session
@@ -208,7 +208,7 @@ def test_two_ids_that_differ_by_case_are_two(session: Any, store: OutboxStore) -
 
 
 def test_in_an_originals_table_another_case_is_no_duplicate(place: Place) -> None:
-    """Where its key holds both for one the second is a failure, which is said: it is not taken for handled."""
+    """If its key treats both as equal, the second is a reported failure and is not taken for handled."""
     session = place.connect()
     session.run(ORIGINALS[place.dialect.name].format("Billing_OutboxData"))
     place.add(session, "Order-a", days=1)
@@ -223,7 +223,7 @@ def test_a_committed_record_already_exists(session: Any, store: OutboxStore) -> 
 
 
 def beside(place: Place, store: OutboxStore, isolation: str) -> tuple[Any, Callable[[], Any]]:
-    """Another session that stores the same, in a thread. What came of it, once it is asked."""
+    """Store the same record from another session in a thread. Returns the session and a function for the result."""
     other, came = place.connect(isolation=isolation), list[Any]()
 
     def work() -> None:
@@ -339,7 +339,7 @@ def test_pending_records_come_once_and_after_their_grace(place: Place, session: 
 def test_record_dated_in_the_future_is_pending_beyond_twice_its_grace(
     place: Place, session: Any, store: OutboxStore
 ) -> None:
-    """The server's clock was a year ahead, and is set right: what waits then would be left for a year."""
+    """The server's clock was a year ahead and is corrected: pending records would otherwise wait for a year."""
     place.add(session, "ahead", "just now")
     for name, ahead in (("ahead", timedelta(days=365)), ("just now", timedelta(hours=1))):
         at = (datetime.now(UTC) + ahead).replace(tzinfo=None)
@@ -364,7 +364,7 @@ def test_each_table_has_its_own_leader(place: Place, session: Any, store: Outbox
 
 
 def test_a_savepoint_undoes_its_part_alone(place: Place, session: Any, store: OutboxStore) -> None:
-    """As the relay needs it: one record that fails leaves the others."""
+    """The relay needs it: one failing record leaves the others."""
     place.add(session, "marked", days=1)
     place.add(session, "one")
     with session.transaction():
@@ -390,7 +390,7 @@ def test_a_failure_that_is_ignored_commits_nothing(place: Place, session: Any, s
 
 
 def test_transaction_ended_from_within_is_noticed(place: Place, session: Any, store: OutboxStore) -> None:
-    """What he wrote after his own end is not committed."""
+    """Writes after the handler's own end are not committed."""
 
     def ending() -> None:
         with session.transaction():
@@ -422,7 +422,7 @@ def test_a_session_that_is_cut_is_down_and_nothing_is_committed(place: Place, se
 def test_a_deadlock_takes_all_of_the_transaction_and_is_said_as_one(
     place: Place, session: Any, store: OutboxStore
 ) -> None:
-    """What is asked behind it commits nothing by itself, whoever ignored it."""
+    """Later statements commit nothing by themselves, even if the error was ignored."""
     place.add(session, "a", "b")
     sessions, told = [place.connect(), place.connect()], list[tuple[bool, bool]]()
     both = threading.Barrier(2, timeout=30)

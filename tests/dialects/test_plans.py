@@ -1,4 +1,4 @@
-"""Hot statements on a million rows: by an index, and few blocks; judged by EXPLAIN, never by time."""
+"""Frequent statements on a million rows use an index and few blocks, by EXPLAIN, never by time."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -46,7 +46,7 @@ def connection(large_queue: Large, connect: Any) -> Connection:
 def test_a_receive_from_the_low_water_mark(
     connection: Connection, name: str, identifiers: dict[str, int], low: int, most_blocks: int
 ) -> None:
-    """200,000 dead rows lie below it, and none of them is looked at."""
+    """200,000 dead rows lie below it, and none is read."""
     query = getattr(postgresql().queue, name)(table=QUEUE, **identifiers)
     plan = executed(connection, query, {"low": low})
     assert plan.reads("Q") <= BY_INDEX
@@ -57,13 +57,13 @@ def test_a_receive_from_the_low_water_mark(
 def test_a_receive_without_a_mark_walks_the_index_and_never_sorts(
     connection: Connection, name: str, identifiers: dict[str, int]
 ) -> None:
-    """Where the planner takes the dead rows for an empty stretch it must not read the whole table instead."""
+    """Even if the planner takes the dead rows for an empty range, it must not read the whole table."""
     query = getattr(postgresql().queue, name)(table=QUEUE, **identifiers)
     assert executed(connection, query, {"low": LOWEST}).reads("Q") <= BY_INDEX
 
 
 def test_a_peek_takes_two_probes(connection: Connection) -> None:
-    """From the true minimum, through the dead rows ahead of it; from the other end, a handful of blocks."""
+    """One from the true minimum, through the dead rows ahead of it; one from the other end, a handful of blocks."""
     peek = executed(connection, postgresql().queue.peek(table=QUEUE))
     assert peek.reads("Q") <= BY_INDEX
     receive = executed(connection, postgresql().queue.receive(table=QUEUE), {"low": LOWEST})
@@ -126,7 +126,7 @@ def large_delayed(databases: Databases) -> Iterator[Large]:
 def test_due_messages_are_moved_from_one_end_of_the_index(
     large_delayed: Large, connect: Callable[..., Connection]
 ) -> None:
-    """A batch of a hundred out of a million: what they weigh, and nothing of what is not due."""
+    """A batch of a hundred out of a million: its own rows, and nothing that is not due."""
     connection, delayed = connect(large_delayed.dsn), postgresql().delayed
     table = QUEUE._replace(table="Q.Delayed")
     moved = executed(connection, delayed.move_due(table=table, queue=QUEUE, batch=BATCH))
@@ -138,7 +138,7 @@ def test_due_messages_are_moved_from_one_end_of_the_index(
 
 
 def test_behind_a_hundred_thousand_overdue(databases: Databases, connect: Callable[..., Connection]) -> None:
-    """Other movers have them in hand, or the endpoint was down: the next due looks at none, a move at its batch."""
+    """Other movers hold them, or the endpoint was down: the next due time reads none, a move reads its batch."""
     with large.delayed(databases, rows=101_000, due=100_000) as made:
         table = QUEUE._replace(table="Q.Delayed")
         next_due = postgresql().delayed.next_due(table=table)
@@ -203,7 +203,7 @@ def large_archive(databases: Databases) -> Iterator[Large]:
 def test_a_conversation_reads_the_newest_of_the_archive(
     large_archive: Large, connect: Callable[..., Connection]
 ) -> None:
-    """And those near one, and by index those that are named: never all of it."""
+    """Also those around a message, and named ones by index: never the whole archive."""
     connection, archive = connect(large_archive.dsn), postgresql().archive
     asked: dict[str, Any] = {"name": '"NServiceBus.ConversationId"', "values": ['"c"'], "limit": 501, "seen": None}
     near = {**asked, "died_at": datetime.now(UTC) - timedelta(days=6), "seq": 0, "near": conversations.NEAR}
@@ -230,7 +230,7 @@ def test_a_conversation_reads_those_that_are_due_soonest(
 
 
 def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..., Connection]) -> None:
-    """Every filter of the page, forwards and back: from an index, and no more of it than a page or a cap needs."""
+    """Every filter of the page, in both directions: from an index, and only as much as a page or a cap needs."""
     connection, archive = connect(large_archive.dsn), postgresql().archive
     parts = {"listed": archive.listed, "is_queue": archive.is_queue}
     connection.run(
@@ -270,10 +270,10 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
         values = {**narrowed.params(), "died_at": None, "seq": None, "limit": 51}
         plan = executed(connection, archive.page(**parts, **store.matching(narrowed)), values)
         assert plan.reads("message_archive") <= BY_INDEX, narrowed
-        assert plan.blocks < 25_000, narrowed  # the 50,000 dead of that queue, and no others
+        assert plan.blocks < 25_000, narrowed  # the 50,000 dead of that queue and no others
     all_dead = archive.count(**store.matching(ArchiveFilter()))
     counted = executed(connection, all_dead, {**ArchiveFilter().params(), "cap": 1_000})
-    assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
+    assert counted.blocks < 5_000  # whatever the plan: it stops at the cap
     alerts, named = postgresql().alerts, {"queues": [], "causes": [], "most": 100}
     oid = connection.value("select 'messages.message_archive'::regclass::oid")
     unread: dict[str, Any] = {"before": datetime.now(UTC), "read": "1:1:", "archive": f"1/1/{oid}", "most": 1000}
@@ -307,7 +307,7 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
 def test_a_chunk_of_a_set_that_nobody_analyzed(
     large_archive: Large, connect: Callable[[str], Connection], acted: int
 ) -> None:
-    """Of 100,000 messages that were frozen just now: its outcomes are written one by one, however many there are."""
+    """Of 100,000 messages just frozen: outcomes are written one by one, whatever their number."""
     connection, sql = connect(large_archive.dsn), postgresql().operation
     made = "insert into messages.operation_item (operation, position, archive_id, outcome)"
     with connection.raw.transaction(force_rollback=True):
@@ -325,7 +325,7 @@ def test_a_chunk_of_a_set_that_nobody_analyzed(
 
 
 def test_looks_of_a_staged_retry(large_archive: Large, connect: Callable[[str], Connection]) -> None:
-    """Of 20,000 messages among a million, 3,000 acted on: each second's looks read the set, and no other row."""
+    """Of 20,000 messages among a million, 3,000 acted on: each second's looks read only the set."""
     connection, sql = connect(large_archive.dsn), postgresql().operation
     made = "insert into messages.operation_item (operation, position, archive_id, outcome, at, sent_as, left_at)"
     acted = "case when i <= 3000 then 'done' end, case when i <= 3000 then now() end"

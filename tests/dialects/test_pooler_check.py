@@ -1,4 +1,4 @@
-"""A pooler in transaction mode is noticed, whatever its size; one in session mode, and any mere wire, is not one."""
+"""A pooler in transaction mode is detected, whatever its size; one in session mode and a plain relay are not."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -37,7 +37,7 @@ def test_a_pooler_in_transaction_mode_is_noticed(pooler: MakePooler, size: int) 
 
 
 def test_test_pooler_serves_every_client(pooler: MakePooler, connect: Callable[..., object]) -> None:
-    """It is a pooler, and no fault of its own is what was noticed."""
+    """The test's pooler works as one: the check did not react to a defect of it."""
     of = pooler(2)
     sessions = [postgresql().connect(of.dsn, prepared_statements=0) for _ in range(5)]
     with sessions[0].transaction():
@@ -50,7 +50,7 @@ def test_test_pooler_serves_every_client(pooler: MakePooler, connect: Callable[.
 
 @pytest.mark.parametrize("size", [1, 5])
 def test_a_pooler_in_session_mode_is_fine(pooler: MakePooler, size: int) -> None:
-    """Also one that has none left for the second who asks."""
+    """Even one without a free session for the second client."""
     assert asked(pooler(size, "session").dsn)
 
 

@@ -1,4 +1,4 @@
-"""Statements of ours over libpq itself: prepared, in few round trips, and as safe as through the driver."""
+"""Our statements through libpq itself: prepared, in few round trips, and as safe as through the driver."""
 
 import _thread
 import threading
@@ -95,7 +95,7 @@ def test_a_transaction_that_somebody_ended_is_no_success(queue: Connection) -> N
 
 @pytest.mark.parametrize("upset", ["deallocate all", "discard all", 'alter table "Sales" alter headers type varchar'])
 def test_prepared_statements_that_no_longer_hold_are_prepared_again(queue: Connection, upset: str) -> None:
-    """The attempt under way fails, as any may; the next one does not."""
+    """The current attempt fails, as any may; the next one succeeds."""
     for _ in range(6):
         send(queue)
     for _ in range(3):
@@ -124,7 +124,7 @@ def test_a_session_that_ends_between_two_statements(
 def test_ctrl_c_ends_a_statement_that_waits(
     queue: Connection, database: str, connect: Callable[..., Connection], work: Callable[[Connection], None]
 ) -> None:
-    """And the session goes on: the statement was cancelled, not left running."""
+    """The session stays usable: the statement was cancelled, not left running."""
     other = connect(database)
     with other.transaction():
         other.run('lock table "Sales"')
@@ -141,10 +141,10 @@ def test_ctrl_c_ends_a_statement_that_waits(
 
 
 def test_server_turned_read_only_ends_writing_sessions(database: str, connect: Callable[..., Connection]) -> None:
-    """After a switch-over the address may lead to another server; the old one keeps its sessions, and refuses."""
+    """After a switch-over the address may lead to another server; the old one keeps its sessions and refuses writes."""
     session, protected = connect(database), connect(database, read_only=True)
     for each in (session, protected):
-        each.run("set default_transaction_read_only = on")  # as the server says it after it was told to take none
+        each.run("set default_transaction_read_only = on")  # what the server reports once it was made read-only
         until(lambda each=each: each.is_closed_by_server() == (each is session))  # type: ignore[misc]
     session.run("set default_transaction_read_only = off")
     until(lambda: not session.is_closed_by_server())

@@ -1,4 +1,4 @@
-"""Queues of any name: created, sent to, peeked at, received from and dropped as what they are."""
+"""Queues of any name: created, sent to, peeked at, received from and dropped without confusion."""
 
 import pytest
 

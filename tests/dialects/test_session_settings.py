@@ -1,4 +1,4 @@
-"""What every session starts with, whoever opens it and whatever its database is set to."""
+"""Settings of every session at its start, whoever opens it and whatever its database's defaults."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -63,7 +63,7 @@ def shown(alias: str, entry: dict[str, object]) -> Iterator[Show]:
 
 @pytest.fixture(params=[own, of_a_pool, of_django, for_looking], ids=lambda opens: opens.__name__)
 def opens(request: pytest.FixtureRequest, console_database: str) -> Iterator[Callable[[str], Show]]:
-    """``opens(dsn)``: a session of each kind, by what it shows of a setting."""
+    """``opens(dsn)``: opens a session of each kind; returns a function that shows a setting."""
     opened: list[Iterator[Show]] = []
 
     def open_one(dsn: str) -> Show:
@@ -78,7 +78,7 @@ def opens(request: pytest.FixtureRequest, console_database: str) -> Iterator[Cal
 def test_a_server_notices_within_half_a_minute_that_nobody_is_there(
     opens: Callable[[str], Show], console_database: str
 ) -> None:
-    """Else it keeps a session whose machine has lost its power, with every lock that it has, for two hours."""
+    """Otherwise it keeps the session of a machine without power, and all its locks, for two hours."""
     show = opens(console_database)
     assert {name: show(name) for name in HEARD} == HEARD
 
@@ -91,7 +91,7 @@ def test_server_keepalive_options_of_the_url_apply(opens: Callable[[str], Show],
 def test_transactions_are_isolated_as_our_statements_expect(
     opens: Callable[[str], Show], console_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """Its owner wants others, of which two that receive side by side would be told that they conflict."""
+    """The database's default is another level, at which parallel receives fail with conflicts."""
     name = console_database.rpartition("/")[2]
     connect(console_database).run(f"alter database {name} set default_transaction_isolation = 'serializable'")
     said = quote("-c default_transaction_isolation=serializable")
@@ -138,7 +138,7 @@ def of_a_listener(dsn: str) -> Iterator[Show]:
 def test_a_session_in_which_only_we_ask_finds_names_in_the_catalog_alone(
     kind: Opens, console_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """Whatever the database and the address say; and it says whose it is."""
+    """Whatever path the database and the address set; its application name shows the owner."""
     name = console_database.rpartition("/")[2]
     connect(console_database).run(f"alter database {name} set search_path = public, pg_catalog")
     for dsn in (console_database, f"{console_database}?options={quote('-c search_path=public,pg_catalog')}"):
@@ -175,7 +175,7 @@ IN_OUR_PATH = {"search_path": "pg_catalog,pg_temp", "work_mem": "7MB", **ALL}
 def test_settings_apply_behind_a_pooler_that_drops_start_options(
     kind: Opens, wanted: dict[str, str], console_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """As one does that has ``ignore_startup_parameters = options``. What the address says holds there, too."""
+    """As one with ``ignore_startup_parameters = options``. Options in the address apply there too."""
     name = console_database.rpartition("/")[2]
     for setting in ("search_path = public", "default_transaction_isolation = 'serializable'"):
         connect(console_database).run(f"alter database {name} set {setting}")
@@ -200,7 +200,7 @@ def test_a_session_of_handlers_finds_what_its_address_says(
 
 
 def test_a_pooler_that_lends_nothing_is_down(console_database: str, connect: Callable[..., Connection]) -> None:
-    """It lets whoever comes in; limits of the server's count for nobody who has not reached it."""
+    """It accepts every client; the server's limits do not apply to clients that never reached it."""
     pooler = Proxy(console_database)
     pool = postgresql().pool(pooler.dsn, statement_timeout=5)
     with pooler.holding():

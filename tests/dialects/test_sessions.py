@@ -1,4 +1,4 @@
-"""Sessions: in UTC, and with errors of ours only (dialects.errors)."""
+"""Sessions: in UTC, raising only our own errors (dialects.errors)."""
 
 import os
 import socket
@@ -33,7 +33,7 @@ _TOLD = "select now() as at, interval '1 day 2 hours' as span, '\\d' as pattern"
 def test_database_settings_do_not_change_how_values_are_read(
     console_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its owner wants dates as they are written there; of those no driver can make a time."""
+    """The database's default date format is one from which no driver can read a time."""
     name = console_database.rpartition("/")[2]
     for setting, value in ODD.items():
         connect(console_database).run(f"alter database {name} set {setting} = '{value}'")
@@ -49,12 +49,12 @@ def test_database_settings_do_not_change_how_values_are_read(
 
 
 def test_a_session_that_rested_for_too_long_is_lost_and_no_refusal() -> None:
-    """As the server says it before it closes; an endpoint that starts on a busy machine would end of it otherwise."""
+    """The server's message before it closes the session. An endpoint starting on a busy machine would stop on it."""
     told = psycopg.errors.IdleSessionTimeout("terminating connection due to idle-session timeout")
     assert isinstance(translate(told), errors.DatabaseDown)
 
 
-ELSEWHERE = ("08001", "08006", "53300", "57P01", "57P03")  # said of another server, by a trigger or a foreign table
+ELSEWHERE = ("08001", "08006", "53300", "57P01", "57P03")  # errors of another server, by a trigger or a foreign table
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_session_that_was_ended(connection: Connection) -> None:
 
 
 def test_a_transaction_that_ignored_a_failure_is_not_committed(connection: Connection) -> None:
-    """The server would answer COMMIT with ROLLBACK, and no error."""
+    """The server would answer COMMIT with ROLLBACK, without an error."""
     connection.run("create table t (n integer)")
     with pytest.raises(errors.DatabaseError, match="ignored"), connection.transaction():  # noqa: PT012
         connection.run("insert into t values (1)")
@@ -118,7 +118,7 @@ def test_a_transaction_that_ignored_a_failure_is_not_committed(connection: Conne
 
 
 def test_a_transaction_on_a_lost_session_is_not_committed(connection: Connection) -> None:
-    """The driver would leave the block without a word."""
+    """The driver would leave the block without an error."""
     with pytest.raises(errors.DatabaseDown, match="nothing was committed"), connection.transaction():
         lose(connection)
 
@@ -126,7 +126,7 @@ def test_a_transaction_on_a_lost_session_is_not_committed(connection: Connection
 def test_a_transaction_begins_with_its_first_statement_in_one_round_trip(
     connection: Connection, tmp_path: Path
 ) -> None:
-    """By libpq's own trace: the server is ready twice, after begin and statement together and after the commit."""
+    """By libpq's own trace: the server is ready twice, after begin with the statement and after the commit."""
     connection.run("create table t (n integer)")
     with (tmp_path / "trace").open("w+") as trace:
         connection.raw.pgconn.trace(trace.fileno())
@@ -168,7 +168,7 @@ def test_the_drivers_errors_of_other_code_are_translated_too(connection: Connect
 
 
 def test_a_session_is_cut_from_another_thread(database: str, connect: Callable[..., Connection]) -> None:
-    """The server rolls back at once, while the thread that uses the session is elsewhere."""
+    """The server rolls back at once, while the session's thread is busy elsewhere."""
     session, other = connect(database), connect(database)
     other.run("create table t (n integer)")
     other.run("insert into t values (1)")
@@ -179,7 +179,7 @@ def test_a_session_is_cut_from_another_thread(database: str, connect: Callable[.
         cutter.join()
         until(lambda: other.value("select count(*) from (select from t for update skip locked) t") == 1)
         session.run("select 1")
-    session.abort()  # again: nothing happens
+    session.abort()  # a second call does nothing
 
 
 def test_notifications_arrive_at_once(
@@ -207,7 +207,7 @@ def test_a_pool_lends_sessions_and_heals(database: str) -> None:
 
 
 def test_a_database_that_is_read_only_by_default_stays_so(database: str, connect: Callable[..., Connection]) -> None:
-    """Somebody has protected it: a session that may write does not take that protection off."""
+    """An administrator has protected it: a session that may write does not remove that protection."""
     name = database.rpartition("/")[2]
     connect(database).run(f"alter database {name} set default_transaction_read_only = on")
     with pytest.raises(errors.ReadOnly):
@@ -215,7 +215,7 @@ def test_a_database_that_is_read_only_by_default_stays_so(database: str, connect
 
 
 def test_a_wire_that_is_cut_without_a_word_is_noticed(database: str, connect: Callable[..., Connection]) -> None:
-    """Where a network swallows everything, a session waits for seconds, not for the kernel's quarter of an hour."""
+    """If a network drops all packets, a session waits for seconds, not for the kernel's quarter of an hour."""
     pool = postgresql().pool(database)
     with pool.connection() as lent:
         for session in (connect(database), lent):
@@ -266,7 +266,7 @@ def test_a_pool_waits_two_seconds_for_a_server_that_says_nothing(database: str) 
 def test_a_session_that_lies_idle_on_a_frozen_server_is_left(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_pool, "SILENT_SECONDS", 0.2)
     pool = postgresql().pool(database, max_size=1)
-    frozen, mute = socket.socketpair()  # takes what is sent and never answers
+    frozen, mute = socket.socketpair()  # accepts data and never answers
     with frozen, mute:
         with pool.connection() as first:
             pid = first.value("select pg_backend_pid()")

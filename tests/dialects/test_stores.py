@@ -22,7 +22,7 @@ class Place:
 
     def __init__(self, dialect: Any, dsn: str):
         self.dialect, self.dsn = dialect, dsn
-        self.counts = dialect.multi_catalog and "range" not in dsn  # a peek, S5; by the span elsewhere, T10
+        self.counts = dialect.multi_catalog and "range" not in dsn  # peek counts rows, S5; elsewhere the span, T10
         self.keeps_ids_apart = not dialect.multi_catalog  # a queue table of SQL Server has no key
 
     def address(self, table: str) -> Address:
@@ -42,7 +42,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 @pytest.fixture
 def sessions(place: Place) -> Iterator[Callable[[], Any]]:
-    """Opens them; closed at the end."""
+    """Opens sessions; they are closed at the end."""
     opened: list[Any] = []
 
     def open_one() -> Any:

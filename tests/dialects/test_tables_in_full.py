@@ -1,4 +1,4 @@
-"""Every table that a statement of ours names is named with its schema: no path decides which table it is."""
+"""Every table in our statements is named with its schema: no search path decides which table it is."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from pgqueue_admin.dialects.statements import parse
 
 ROOT = Path(__file__).resolve().parents[2] / "pgqueue_admin"
 FILES = [*sorted(ROOT.glob("dialects/postgresql/*.sql")), *sorted(ROOT.glob("models/sql/*.sql"))]
-# Of the console's own database, whose sessions find names in ``pg_catalog`` and in the schema that is the console's.
+# Statements of the console's own database, whose sessions use ``pg_catalog`` and the console's schema.
 CONSOLE = ROOT / "models/sql"
-# What stands where a table does, has no schema, and is none, or not one that a stranger could make.
+# Words in a table's position, without a schema, that are no table or none that a stranger could create.
 EXCEPTIONS = {
     ("history", "events_part", "became"): "a name that events_read gives, into which this part is put",
     ("history", "load_figures", "stdin"): "copy … from stdin",
@@ -35,7 +35,7 @@ _METHODS = {"gin", "gist", "btree", "brin", "hash"}
 
 
 def words(text: str) -> list[str]:
-    """Comments and texts are left out; what is between dollars is code, too."""
+    """The words of the text without comments and literals; dollar-quoted text is code too."""
     plain = re.sub(r"--[^\n]*", " ", text)
     plain = re.sub(r"\$(\w*)\$", " ; ", plain)
     plain = re.sub(r"'(?:[^']|'')*'", " '' ", plain)
@@ -43,11 +43,11 @@ def words(text: str) -> list[str]:
 
 
 def tables(text: str) -> Iterator[str]:
-    """Names that stand where a table does, with no schema."""
+    """Names in a table's position without a schema."""
     found = [each.lower() for each in words(text)]
-    depth: list[str] = []  # what stands before each parenthesis that is open
-    lists: dict[int, bool] = {}  # by depth: whether commas part tables there
-    awaits = ""  # the word that a table comes behind
+    depth: list[str] = []  # the word before each open parenthesis
+    lists: dict[int, bool] = {}  # by depth: whether commas separate tables
+    awaits = ""  # the word that a table follows
     for at, word in enumerate(found):
         if awaits and word in _BETWEEN:
             continue
@@ -69,7 +69,7 @@ def tables(text: str) -> Iterator[str]:
 
 
 def _is_bare(found: list[str], at: int, awaits: str) -> bool:
-    """Behind ``from`` and the like a parenthesis belongs to a function."""
+    """After ``from`` and the like, a parenthesis means a function."""
     word, after = found[at], found[at + 1] if at + 1 < len(found) else ""
     is_whole = after != "." and (after != "(" or awaits in {"into", "table", "on", "references"})
     return bool(re.fullmatch(r'[a-z_]\w*|"[^"]*"', word)) and is_whole and (word, after) != ("rows", "from")
@@ -100,7 +100,7 @@ def _names_a_table(word: str, found: list[str], at: int, depth: list[str]) -> bo
 
 
 def defined(text: str) -> set[str]:
-    """Names that a statement gives to what it reads itself."""
+    """Names that a statement defines itself, as by WITH."""
     plain = " ".join(each.lower().strip('"') for each in words(text))
     begins = r"(?:select|with|insert|update|delete|values|merge|\{|\()"
     return set(re.findall(rf"(\w+) (?:\( [\w ,]+ \) )?as (?:not )?(?:materialized )?\( {begins}", plain))

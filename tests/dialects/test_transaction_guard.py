@@ -1,4 +1,4 @@
-"""A guarded transaction: whoever ends it from within and begins another is noticed, however it is ended."""
+"""A guarded transaction: a handler that ends it and begins another is detected, however it ends it."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ LOW = {"low": 0}
 
 @pytest.fixture(params=["ours", "psycopg's"])
 def guarded(request: pytest.FixtureRequest, queue: Connection, database: str) -> Iterator[Connection]:
-    """A session of each kind, and a table to write into."""
+    """Our own session and psycopg's, and a table to write into."""
     queue.run("create table guarded (id int primary key deferrable initially deferred)")
     if request.param == "ours":
         yield queue
@@ -37,7 +37,7 @@ def written(connect: Callable[..., Connection], database: str) -> list[int]:
 def test_ended_and_begun_again(
     guarded: Connection, connect: Callable[..., Connection], database: str, word: str, begin: str
 ) -> None:
-    """What is written in the other transaction is not committed."""
+    """Writes in the other transaction are not committed."""
     block = guarded.transaction() if begin == "transaction" else guarded.transaction_with(RECEIVE, LOW)
 
     def ended() -> None:
@@ -54,7 +54,7 @@ def test_ended_and_begun_again(
 
 
 def test_with_the_last_statements(queue: Connection, connect: Callable[..., Connection], database: str) -> None:
-    """They travel with the commit, and are refused with it."""
+    """The last statements are sent with the commit and refused with it."""
     row = {"id": None, "ttbr_ms": None, "headers": "{}", "body": b""}
 
     def ended() -> None:
@@ -76,7 +76,7 @@ def test_with_the_last_statements(queue: Connection, connect: Callable[..., Conn
 def test_transaction_that_was_not_ended_commits(
     guarded: Connection, connect: Callable[..., Connection], database: str
 ) -> None:
-    """It is committed, in blocks inside of it, too, and the next one is on its own."""
+    """It is committed, with nested blocks too, and the next transaction is independent."""
     with guarded.transaction():
         guarded.place_guard()
         guarded.place_guard()
@@ -104,7 +104,7 @@ def test_left_by_an_error(guarded: Connection, connect: Callable[..., Connection
 
 
 def test_a_commit_that_is_refused(guarded: Connection, connect: Callable[..., Connection], database: str) -> None:
-    """A deferred constraint speaks last: the guard hides nothing of it."""
+    """A deferred constraint fails at the commit: the guard does not hide it."""
 
     def refused() -> None:
         with guarded.transaction():
@@ -119,7 +119,7 @@ def test_a_commit_that_is_refused(guarded: Connection, connect: Callable[..., Co
 
 
 def in_a_thread(work: Callable[[], object]) -> None:
-    """As slots are: only there the next receive travels with the commit."""
+    """As slots do: only in a thread does the next receive go with the commit."""
     with ThreadPoolExecutor() as thread:
         thread.submit(work).result()
 
@@ -132,7 +132,7 @@ def prepared(queue: Connection) -> None:
 
 @pytest.mark.parametrize("word", ["rollback", "commit"])
 def test_with_the_next_receive(queue: Connection, connect: Callable[..., Connection], database: str, word: str) -> None:
-    """It travels behind the commit, and is not begun where that is refused."""
+    """It is sent after the commit, and does not begin if that is refused."""
     queue.run("create table guarded (id int primary key)")
 
     def ended() -> None:
@@ -153,8 +153,8 @@ def test_with_the_next_receive(queue: Connection, connect: Callable[..., Connect
 def test_the_next_receive_is_another_transaction(
     queue: Connection, connect: Callable[..., Connection], database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not guarded, and what was refused there does not belong to the one before."""
-    monkeypatch.setattr(pq_executor, "_RECENTLY", 60.0)  # however slow the machine is, this is no pause
+    """It is not guarded, and a refusal there does not belong to the previous one."""
+    monkeypatch.setattr(pq_executor, "_RECENTLY", 60.0)  # so that a slow machine does not count as a pause
     queue.run("create table guarded (id int primary key)")
 
     def work() -> None:

@@ -25,7 +25,7 @@ def session(place: Place) -> Any:
 
 @pytest.fixture
 def branch(place: Place) -> Iterator[Branch]:
-    """At the end nothing of it is left prepared."""
+    """A branch; nothing of it is left prepared at the end."""
     made = Branch(uuid4().hex, uuid4().hex, "stock")
     yield made
     place.close()
@@ -60,7 +60,7 @@ def test_a_server_that_can_prepare_has_no_fault(place: Place, session: Any) -> N
 
 
 def test_prepared_and_committed_in_the_same_session(place: Place, session: Any, branch: Branch) -> None:
-    """Which then takes the next."""
+    """The session then takes the next branch."""
     worker = begun(place, branch)
     two_phase(place).prepare(worker, branch)
     assert (prepared(place, session, branch), numbers(place, session)) == ([branch], [])
@@ -148,7 +148,7 @@ def test_decided_with_its_transaction_and_forgotten(place: Place, session: Any, 
 
 
 def test_an_outcome_is_told_when_it_is_one(place: Place, session: Any, decisions: Any) -> None:
-    """While the first goes on there is none, however often it is asked for; asking decides nothing."""
+    """While the first transaction runs there is none, however often it is queried; a query decides nothing."""
     worker, id = place.connect(), uuid4().hex
     with suppress(ZeroDivisionError), worker.transaction():
         worker.run(*decisions.deciding(id, ["stock"]))
@@ -162,7 +162,7 @@ def test_an_outcome_is_told_when_it_is_one(place: Place, session: Any, decisions
 
 
 def test_transaction_ended_by_its_handler_is_not_prepared(place: Place, session: Any, branch: Branch) -> None:
-    """On MariaDB the server refuses him."""
+    """On MariaDB the server refuses the handler's statement."""
     worker = begun(place, branch)
     if place.dialect.name == "postgresql":
         worker.raw.execute("commit; begin")

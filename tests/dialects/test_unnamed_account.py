@@ -1,4 +1,4 @@
-"""An account that is only a number, as clusters give to containers: it has no name and no home."""
+"""An account that is only a number, as clusters give to containers: no name and no home."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MAY = "+dac_read_search"  # as Python may be in root's home
+MAY = "+dac_read_search"  # Python may be in root's home
 NUMBER = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--inh-caps", MAY, "--ambient-caps", MAY]
 ASKS = """
 import asyncio, sys
@@ -26,7 +26,7 @@ print("authority", connection_security._authority({}))
 
 
 def test_its_sessions_open(database: str) -> None:
-    """Without root the number cannot be taken: then only the home is missing in the environment."""
+    """Without root the test cannot change to the number: then only HOME is missing."""
     account = NUMBER if os.geteuid() == 0 else []
     environment = {
         **{"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -1,4 +1,4 @@
-"""What a URL of a database is refused with tells no part of its password."""
+"""An error about a database's URL shows no part of its password."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from pgqueue_admin.dialects.postgresql.connect_options import said_by
 from pgqueue_admin.dialects.sqlserver import connect_options as sqlserver
 
 READERS: dict[str, Callable[[str], Any]] = {"mysql": mysql.arguments, "mssql": sqlserver.read}
-# characters that somebody left as they are
+# characters left unescaped
 PASSWORDS = ["s3#cret", "s3?cret", "s3?cret=1", "s3/cret", "s3[cret]", "s3℀cret", "s3&cret?x"]
 
 

@@ -11,7 +11,7 @@ TABLE = Address("", "Sales_OutboxData")
 
 
 def composed(file: str) -> dict[str, tuple[str, str]]:
-    """Reason and text of each statement by its name, with names in place: as the store composes it."""
+    """Reason and text of each statement by name, as the store composes it, with table names filled in."""
     sql = getattr(mysql(), file)
     if file == "two_phase":
         return {each.name: (each.why, each.text.replace("{xid}", "'a', 'stock', 1")) for each in sql}

@@ -1,4 +1,4 @@
-"""MySQL 8 without one: approved text, parsed, and what it does otherwise than MariaDB (docs/reference/outbox.md)."""
+"""MySQL 8 without a server: approved text, parsing, and its differences from MariaDB (docs/reference/outbox.md)."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ from tests.dialects.mysql import approve
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/outbox.md"
 HEAD = "| | MariaDB 10.11, which is run | MySQL 8, held by text |"
-# What the page says that MySQL 8 does otherwise: each has a test below.
+# Differences of MySQL 8 listed on the page: each has a test below.
 DIFFERENCES = (
     "`Operations json`", "a statement that takes too long", "a prepared branch", "`xa recover`", "numbers of errors",
     "names of the isolation", "`insert … returning`", "passwords",
@@ -43,7 +43,7 @@ def statements(file: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("file", approve.FILES)
 def test_each_statement_is_as_approved(file: str) -> None:
-    """Read what changed, and ask what MySQL 8 makes of it: no run here would say so."""
+    """Review the change against MySQL 8's manual: no test here runs it."""
     approved = (approve.FOLDER / f"{file}.sql").read_text(encoding="utf-8")
     assert approve.text(file) == approved
 
@@ -58,7 +58,7 @@ def test_each_statement_is_one_of_mysql_and_has_nothing_of_mariadb_s_own(file: s
 
 
 def test_xa_is_written_as_the_manuals_of_both_do() -> None:
-    """No parser knows it."""
+    """The parser does not know it."""
     xid = r"'[^']{1,64}', '[^']{1,64}', \d+"
     for name, text in statements("two_phase").items():
         words = "recover" if name == "prepared" else rf"(begin|end|prepare|commit|rollback) {xid}"
@@ -76,7 +76,7 @@ def test_a_table_with_either_type_is_an_outbox() -> None:
 
 
 def test_operations_reordered_by_mysqls_json_load_the_same() -> None:
-    """Its json keeps the document and not the text: keys by length, then by bytes, and a blank after each comma."""
+    """Its json keeps the document, not the text: keys by length, then by bytes, and a space after each comma."""
     sent = [
         {
             "MessageId": "1",
@@ -123,7 +123,7 @@ def test_its_errors_are_ours(number: int, kind: type[errors.DatabaseError]) -> N
 
 def test_role_without_xa_recover_is_told_the_grant() -> None:
     class Refusing:
-        """As a server answers a role without it."""
+        """A server's answer to a role without the right."""
 
         def all(self, query: Any, params: Any = None) -> list[Any]:
             raise translate(pymysql.OperationalError(1227, "Access denied; you need XA_RECOVER_ADMIN"))
@@ -134,7 +134,7 @@ def test_role_without_xa_recover_is_told_the_grant() -> None:
 
 
 def test_a_password_that_needs_a_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without TLS the default of MySQL 8 sends it in a cipher that the driver leaves to another package."""
+    """Without TLS, MySQL 8's default sends it encrypted, which the driver leaves to another package."""
 
     def refuse(**given: Any) -> None:
         raise RuntimeError(

@@ -10,7 +10,7 @@ TABLE = Address("", "SALES_OD")
 
 
 def composed() -> dict[str, tuple[str, str]]:
-    """Reason and text of each statement by its name, with names in place: as the store composes it."""
+    """Reason and text of each statement by name, as the store composes it, with table names filled in."""
     outbox = Oracle().outbox
     index = Address("", "SALES_OD_IX")
     filled = {"table": TABLE, "key": "SALES_OD_PK", "index": index, "is_over": outbox.is_over, "most": 10}

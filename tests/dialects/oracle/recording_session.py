@@ -1,4 +1,4 @@
-"""A session that keeps what it is asked: it is text that is tested with it, and nothing that a database does of it."""
+"""A session that records its statements: it tests their text, not what a database does with them."""
 
 import re
 from collections import namedtuple
@@ -13,9 +13,9 @@ _BIND = re.compile(r":([a-z]+)\b")
 
 
 class RecordingSession:
-    """Of a ReceiveSession (dialects.connection) what the outbox uses. Whatever is asked needs just the binds it gets.
+    """The parts of a ReceiveSession (dialects.connection) that the outbox uses. Binds must match a statement exactly.
 
-    ``rows``: what it answers, by the name of a statement. ``happened``: names of statements, and ends of transactions.
+    ``rows``: answers by statement name. ``happened``: names of statements, and ends of transactions.
     """
 
     closed = closed_locally = in_transaction = False
@@ -68,7 +68,7 @@ class RecordingSession:
 
 
 def _name(query: str) -> str:
-    """By how its file has it."""
+    """The statement's name in its file."""
     (name,) = (each.name for each in Oracle().outbox if re.fullmatch(_pattern(each.text), query))
     return name
 

@@ -1,4 +1,4 @@
-"""What Oracle's outbox asks, in which order and with which values. No server is asked: it is held by text."""
+"""Statements of Oracle's outbox, in order and with their values. No server is involved: only the text is tested."""
 
 import json
 from datetime import timedelta
@@ -37,7 +37,7 @@ def store(table: str = "SALES_OD", schema: str = "") -> OracleOutbox:
 
 
 class Received:
-    """A message that is received by the engine with an outbox on Oracle, up to what goes to the database."""
+    """A message received by the engine with an outbox on Oracle, up to the calls of the driver."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, concurrency: Any, found: list[dict[str, Any]]):
         monkeypatch.setattr(endpoint_outbox, "dialect_for", lambda dsn: Oracle())
@@ -64,7 +64,7 @@ class Received:
 
 
 def test_optimistic_the_record_is_stored_after_the_handler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outbox sheet 5. The mark is committed after the dispatch, and asked before it: it fails where others sent."""
+    """Outbox sheet 5. The mark runs before the dispatch and is committed after it: it fails if another process sent."""
     happened = Received(monkeypatch, "optimistic", []).happened()
     assert happened == ["begin", "find", "handled", "store", "commit", *MARKING]
 
@@ -91,7 +91,7 @@ def test_a_duplicate_is_not_handled_and_how_long_it_is_kept_does_not_slide(
     ("id", "sent"), [("a:b%s'", "a:b%s'"), ("ä", "\\00e4"), ("漢😀", "\\6f22\\d83d\\de00"), ("\\", "\\005c")]
 )
 def test_an_id_is_sent_in_ascii(id: str, sent: str) -> None:
-    """Which each character set has: of two ids that are one message would be lost."""
+    """Every character set has ASCII: otherwise two ids could become one, and a message would be lost."""
     session = RecordingSession()
     for command in (
         store().finding(id),
@@ -198,7 +198,7 @@ def test_the_table_is_named_as_the_original_does(endpoint: str, table: str) -> N
     ],
 )
 def test_a_name_that_cannot_be_one_is_refused(endpoint: str, said: str) -> None:
-    """As the script for a DBA refuses it."""
+    """The script for a DBA refuses it too."""
     with pytest.raises(AddressUnreadable, match=said):
         Oracle().outbox_store(Oracle().outbox_address(endpoint, ""))
 

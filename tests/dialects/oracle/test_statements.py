@@ -1,6 +1,6 @@
-"""Statements of Oracle without one: approved text, parsed where the parser knows it, without a hint.
+"""Statements of Oracle without a server: approved text, parsed as far as the parser can, without a hint.
 
-Where a statement changes, read it again, and write what it is now: ``python -m tests.dialects.oracle.approve``.
+If a statement changes, review it and approve the new text: ``python -m tests.dialects.oracle.approve``.
 """
 
 import logging
@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from tests.dialects.oracle.approve import APPROVED, composed, text
 
-BLOCKS = {"mark", "work", "purge", "pending"}  # PL/SQL, which sqlglot does not know: what is in them is parsed alone
+BLOCKS = {"mark", "work", "purge", "pending"}  # PL/SQL, unknown to sqlglot: its statements are parsed alone
 CONDITIONS = {"is_over", "is_undated"}
 STATEMENT = re.compile(r"(?:(?<= is\n)|(?<= for\n)|(?<=count\n)|(?<=begin\n)|(?<=for )) *(select|update|delete)\b[^;]*")
-# What sqlglot does not know of such a statement.
+# Syntax that sqlglot does not know.
 UNKNOWN_WORDS = {"json_table(:without, '$[*]' columns (id varchar2(4000) path '$'))": "json_seen"}
 BIND = re.compile(r":([a-z]+)\b")
 # "Oracle SQL Reserved Words", of its SQL Language Reference: none may be the name of a bind (ORA-01745).
@@ -53,7 +53,7 @@ def test_of_a_block_the_parser_knows_each_statement(name: str, kinds: list[str])
 
 
 def is_parsed(whole: str) -> bool:
-    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it warns of what it does not know
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it warns of unknown syntax
     for words, known in UNKNOWN_WORDS.items():
         whole = whole.replace(words, known)
     try:
@@ -64,7 +64,7 @@ def is_parsed(whole: str) -> bool:
 
 @pytest.mark.parametrize("name", composed())
 def test_there_is_no_hint(name: str) -> None:
-    """The sheet has none of Oracle."""
+    """The sheet lists none for Oracle."""
     assert "/*" not in composed()[name][1]
     assert "--+" not in composed()[name][1]
 
@@ -76,7 +76,7 @@ def test_no_bind_has_a_name_that_oracle_refuses(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["purge", "pending"])
 def test_locked_rows_are_skipped_before_the_limit_counts(name: str) -> None:
-    """A second cleaner would stop early: rownum counts what the first has locked."""
+    """Otherwise a second cleaner would stop early: rownum counts rows that the first has locked."""
     whole = composed()[name][1]
     assert re.search(r"for update skip locked;", whole)
     assert "bulk collect into found limit 10" in whole
@@ -85,6 +85,6 @@ def test_locked_rows_are_skipped_before_the_limit_counts(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["store", "complete"])
 def test_operations_of_any_size_are_no_value_of_a_block(name: str) -> None:
-    """Where a value of a block ends at 32,767 bytes."""
+    """In a block a value is limited to 32,767 bytes."""
     assert name not in BLOCKS
     assert ":operations" in composed()[name][1]

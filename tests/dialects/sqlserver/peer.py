@@ -1,6 +1,6 @@
-"""A peer that lets a driver log in over TLS and then answers "done", and a number where a transaction's is asked for.
+"""A peer that lets a driver log in over TLS, then answers "done", and a number to the query for a transaction's id.
 
-It is no SQL Server: it understands no statement, and nothing that a statement does is tested by it.
+It is no SQL Server: it understands no statement, and no statement's effect is tested with it.
 """
 
 import socket
@@ -19,9 +19,9 @@ ASKED, NUMBER = "current_transaction_id() as id", 4711
 _COLUMN = struct.pack("<HIHBBB", 1, 0, 1, 0x26, 8, 2) + "id".encode("utf-16-le")
 _ROW = b"\x81" + _COLUMN + struct.pack("<BBq", 0xD1, 8, NUMBER) + struct.pack("<BHHQ", 0xFD, 0x10, 0xC1, 1)
 _STOPPED = struct.pack("<BHHQ", 0xFD, 0x20, 0, 0)
-SILENT = "silence"  # a statement with this word gets no answer, but may be stopped
-DEAF = "deafness"  # nor may one with this
-SLOW = "trickle"  # one with this gets a byte now and then, and never all
+SILENT = "silence"  # a statement with this word gets no answer, but can be cancelled
+DEAF = "deafness"  # one with this cannot be cancelled either
+SLOW = "trickle"  # one with this gets a byte now and then, but never the whole answer
 _NAME = "peer".encode("utf-16-le")
 _ACK = struct.pack("<BI", 1, 0)[:1] + struct.pack(">I", 0x74000004) + bytes([4]) + _NAME + struct.pack(">I", 0)
 LOGIN = struct.pack("<BH", 0xAD, len(_ACK)) + _ACK + DONE
@@ -34,19 +34,19 @@ def prelogin(encryption: int) -> bytes:
 
 
 def _statement(batch: bytes) -> str:
-    """Behind its headers, whose length comes first."""
+    """The text after the headers, which begin with their length."""
     (length,) = struct.unpack_from("<I", batch)
     return batch[length:].decode("utf-16-le")
 
 
 def refusal(number: int) -> bytes:
-    """As of a statement that throws it (MS-TDS 2.2.7.10)."""
+    """The error token of a refused statement (MS-TDS 2.2.7.10)."""
     said = struct.pack("<iBBH", number, 1, 16, 1) + "x".encode("utf-16-le") + struct.pack("<BBI", 0, 0, 1)
     return struct.pack("<BH", 0xAA, len(said)) + said + struct.pack("<BHHQ", 0xFD, 2, 0, 0)
 
 
 def redirect(port: int) -> bytes:
-    """To that port of 127.0.0.1 (MS-TDS 2.2.7.9, type 20)."""
+    """A redirect to that port of 127.0.0.1 (MS-TDS 2.2.7.9, type 20)."""
     name = "127.0.0.1".encode("utf-16-le")
     where = struct.pack("<BHH", 0, port, len(name) // 2) + name
     change = struct.pack("<BH", 20, len(where)) + where + struct.pack("<H", 0)
@@ -54,9 +54,9 @@ def redirect(port: int) -> bytes:
 
 
 class Peer:
-    """``encryption``: what it says of it, 1 for on. ``mute``: it accepts, and says nothing at all.
+    """``encryption``: the value of its prelogin, 1 for on. ``mute``: it accepts connections and never answers.
 
-    ``elsewhere``: to which port it sends who has logged in.
+    ``elsewhere``: the port that logged-in clients are redirected to.
     """
 
     def __init__(self, encryption: int = 1, mute: bool = False, host: str = "127.0.0.1", elsewhere: int = 0):
@@ -67,11 +67,11 @@ class Peer:
         self.port = int(self._listener.getsockname()[1])
         self.logins = list[bytes]()
         self.asked = list[str]()  # statements without parameters
-        self.called = list[bytes]()  # those with some, as they came
-        self.stopped = 0  # how often it was asked to end a statement
-        self.is_over = False  # what asks for the transaction that it has begun is refused
+        self.called = list[bytes]()  # those with parameters, as received
+        self.stopped = 0  # number of cancel requests
+        self.is_over = False  # refuse statements that check for the transaction they began
         self._is_deaf = False
-        self.gone = threading.Event()  # a client ended its connection
+        self.gone = threading.Event()  # a client closed its connection
         self._kept = list[socket.socket]()
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -95,7 +95,7 @@ class Peer:
             wire.packet()
             wire.send(_REPLY, prelogin(self._encryption))
             if self._encryption != 1:
-                self.logins.append(wire.packet()[1])  # what was said in clear, if anything is
+                self.logins.append(wire.packet()[1])  # anything sent unencrypted
                 return
             wire.shake_hands(self._context)
             self.logins.append(wire.packet()[1])
@@ -132,7 +132,7 @@ class Peer:
 
 
 class _Wire:
-    """Packets in clear, and after the handshake inside TLS."""
+    """Packets, unencrypted until the handshake and inside TLS after it."""
 
     def __init__(self, client: socket.socket):
         self._client = client

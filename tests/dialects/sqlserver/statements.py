@@ -1,4 +1,4 @@
-"""Every statement of SQL Server, with names in place: as a store composes it, or the console that looks."""
+"""Every statement of SQL Server with names filled in, as a store composes it or as the console's reads do."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ NOUNS = [
 ]
 NOUNS += LOOKING
 SALES, DELAYED = Address("dbo", "Sales"), Address("dbo", "Sales.Delayed")
-OF_CROSSINGS = ("create", "mark", "commit_outcome", "forget")  # of a table of ours
+OF_CROSSINGS = ("create", "mark", "commit_outcome", "forget")  # in a table of ours
 TABLES = {
     "delayed": DELAYED,
     "subscription": Address("dbo", "SubscriptionRouting"),
@@ -31,7 +31,7 @@ TABLES = {
 
 
 def looking() -> Any:
-    """The dialect of one that is looked at as billing."""
+    """The dialect of a database that is read as billing."""
     return SQLServer("shop").aliased("billing")
 
 

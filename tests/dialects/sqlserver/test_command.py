@@ -1,4 +1,4 @@
-"""``make test-sqlserver``: what it says where no server answers, and that its suites ask one where there is one."""
+"""``make test-sqlserver``: its message if no server answers, and that its suites use a server if there is one."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def mute() -> Iterator[str]:
-    """A server that lets nobody in, and says nothing."""
+    """A server that accepts connections and never answers."""
     with closing(Peer(mute=True)) as peer:
         yield f"mssql://sa:secret@127.0.0.1:{peer.port}/master"
 
@@ -57,7 +57,7 @@ def test_each_suite_asks_a_server_that_is_named() -> None:
 def test_suite_over_its_time_limit_is_ended() -> None:
     began = time.monotonic()
     waits = [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); input()"]
-    read, write = os.pipe()  # nobody writes there
+    read, write = os.pipe()  # nothing writes to it
     before = os.dup(0)
     try:
         os.dup2(read, 0)
@@ -72,7 +72,7 @@ def test_suite_over_its_time_limit_is_ended() -> None:
 def test_suites_run_in_parallel_and_the_last_line_sums_them_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each waits until the other has opened the same pipe, as none would in turn."""
+    """Each waits until the other has opened the same pipe; run in turn, they would block for ever."""
     monkeypatch.setenv(VARIABLE, "mssql://sa@127.0.0.1:1/master")
     monkeypatch.setattr(command, "_trouble", lambda: "")
     pipe, suites = tmp_path / "pipe", []

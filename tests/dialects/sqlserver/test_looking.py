@@ -1,4 +1,4 @@
-"""Sessions that look: lent, given back, replaced where lost, and never kept waiting (a real socket, peer.py)."""
+"""Read sessions: lent, returned, replaced when lost, and never kept waiting (a real socket, peer.py)."""
 
 import re
 import time

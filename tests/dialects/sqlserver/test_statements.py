@@ -1,6 +1,6 @@
-"""Statements of SQL Server without one: approved text, parsed where the parser knows it, without a hint of their own.
+"""Statements of SQL Server without a server: approved text, parsed as far as the parser can, without new hints.
 
-Where a statement changes, read it again, and write what it is now: ``python -m tests.dialects.sqlserver.approve``.
+If a statement changes, review it and approve the new text: ``python -m tests.dialects.sqlserver.approve``.
 """
 
 import logging
@@ -24,9 +24,9 @@ PARTS = {
     ("monitor", "heap_bytes"),
     ("waiting", "unfilled"),
 }
-LISTED = {("queue", "row"), ("delayed", "row"), ("subscription", "topic"), *PARTS}  # parts that the others hold
+LISTED = {("queue", "row"), ("delayed", "row"), ("subscription", "topic"), *PARTS}  # parts included in others
 CONDITIONS = {("archive", "has_conversation"), ("outbox", "is_over"), ("outbox", "is_undated")}
-# What sqlglot does not know, and why that is no loss.
+# Syntax that sqlglot does not know, with the reason why that is no loss.
 UNPARSED = {
     ("delayed", "move_due"): "OUTPUT … INTO: what is moved is parsed alone below",
     ("delayed", "move_due_without_recoverable"): "as move_due",
@@ -39,13 +39,13 @@ UNPARSED = {
 }
 UNKNOWN_WORDS = (" nonclustered (", " clustered (", "option (maxdop 1)")  # of a key; of a delete
 HINT = re.compile(r"\b(?:with|option) \((?!\s*select)([^)]*)\)", re.IGNORECASE)
-# Wire sheet 10.2 and outbox sheet 8: how the original reads past what others have.
+# Wire sheet 10.2 and outbox sheet 8: how the original skips rows that other sessions have locked.
 HINTS = {
-    "updlock, readpast, rowlock",  # receive, move due, and what the relay takes
-    "readpast, readcommittedlock",  # peek, and what is due next
+    "updlock, readpast, rowlock",  # receive, move due, and the relay
+    "readpast, readcommittedlock",  # peek, and the next due time
     "rowlock, readpast",  # purge
     "holdlock, tablock",  # subscribe
-    "readcommittedlock",  # what became of a transaction: whoever is about to commit is waited for
+    "readcommittedlock",  # outcome of a transaction: waits for one about to commit
     "maxdop 1",  # purge of an outbox
 }
 
@@ -76,7 +76,7 @@ def test_statements_unknown_to_the_parser_are_parsed_in_part() -> None:
 
 
 def is_parsed(text: str) -> bool:
-    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it warns of what it does not know
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it warns of unknown syntax
     for words in UNKNOWN_WORDS:
         text = text.replace(words, " (" if words.endswith("(") else "")
     named = re.sub(r"%\((\w+)\)s", r"@\1", text).replace("%%", "%")
@@ -138,7 +138,7 @@ def test_receiving_statements_have_their_locking_hints(noun: str, name: str) -> 
 
 @pytest.mark.parametrize(("noun", "name"), _LOOKS)
 def test_a_look_reads_past_what_others_have_and_changes_nothing(noun: str, name: str) -> None:
-    """Of a table of messages only so; what it writes to is a variable of its own."""
+    """Each read of a message table skips locked rows; the only write is to a variable."""
     text = statement(noun, name)
     read_past = len(re.findall(r" with \(readpast, readcommittedlock\)", text))
     assert len(_OF_TABLES.findall(text)) == read_past

@@ -1,4 +1,4 @@
-"""What SQL Server's stores make of rows, before and after a server; tests/dialects/test_stores.py asks one."""
+"""What SQL Server's stores do before and after the server; tests/dialects/test_stores.py runs them on one."""
 
 import sys
 from datetime import UTC, datetime, timedelta, timezone
@@ -51,7 +51,7 @@ def test_single_row_is_one_insert_with_a_server_generated_id() -> None:
 
 
 class Asked:
-    """Answers each question for the column with the next of ``answers``."""
+    """Answers each query for the column with the next of ``answers``."""
 
     def __init__(self, *answers: int):
         self.answers = list(answers)
@@ -63,7 +63,7 @@ class Asked:
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_recoverable_column_is_looked_up_once_and_after_a_refusal(rows: int) -> None:
-    """Sheet 10.2: 207 and 515, where they name it; whatever else is refused says nothing of it."""
+    """Sheet 10.2: errors 207 and 515 that name it; other errors tell nothing about it."""
     session, store = Asked(1, 0), SHOP.queue_store(SALES)
     ((query, _),) = store.insertions([("{}", b"", None)] * rows)
     assert "Recoverable" in query.form_for(session)
@@ -101,7 +101,7 @@ def test_an_instant_is_sent_in_utc_without_a_zone() -> None:
 
 @pytest.mark.parametrize("schema", ["dbo", "[dbo]@[shop]"])
 def test_the_lock_of_a_creation_is_the_originals(schema: str) -> None:
-    """By the table in full, so that its installers and ours wait for each other."""
+    """By the table's full name, so that the original's installers and ours wait for each other."""
     assert SHOP.in_full(Address(schema, "Sales")) == "[shop].[dbo].[Sales]"
 
 
@@ -138,7 +138,7 @@ def test_its_errors_are_ours(number: int, kind: type) -> None:
 
 
 class Telling:
-    """Answers as the database at ``here`` does when it is asked what became of a transaction."""
+    """Answers a query for a transaction's outcome as the database ``here`` does."""
 
     def __init__(self, found: int, is_primary: int):
         self._row = SimpleNamespace(found=found, is_primary=is_primary)
@@ -156,7 +156,7 @@ class Telling:
     [(1, 1, "committed"), (0, 1, "not_committed"), (0, 0, "in_progress"), (1, 0, "in_progress")],
 )
 def test_a_secondary_replica_is_not_believed(found: int, is_primary: int, state: str) -> None:
-    """It may not have the row yet: what it does not have would be put there once more."""
+    """It may lack the row yet: a message that is missing there would be inserted again."""
     session: Any = Telling(found, is_primary)
     assert SHOP.crossings.commit_outcome(session, "here 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == state
     assert SHOP.crossings.commit_outcome(session, "there 6a3a07a2-1c2a-4b8e-9d7a-1f1f1f1f1f1f").state == "not_known"
@@ -164,7 +164,7 @@ def test_a_secondary_replica_is_not_believed(found: int, is_primary: int, state:
 
 @pytest.mark.parametrize("name", ["body", "remove"])
 def test_a_held_row_is_found_again_by_its_number_and_its_id(name: str) -> None:
-    """A number may be there twice, and the other row in somebody's hands."""
+    """A number may occur twice, and another session may hold the other row."""
     asked = getattr(SHOP.crossing, name)(table=SALES)
     assert "RowVersion = %(seq)s and Id = cast(%(id)s as uniqueidentifier)" in asked
     assert "readpast" in asked
@@ -216,7 +216,7 @@ def test_foreign_object_cannot_be_borrowed_as_a_connection() -> None:
 
 
 class WithoutSnapshots:
-    """A database whose table is as it must be; ``names``: those that allow no snapshot isolation."""
+    """A database whose table is correct; ``names``: databases without snapshot isolation."""
 
     def __init__(self, *names: str):
         self.names, self.asked = names, list[Any]()
@@ -233,7 +233,7 @@ class WithoutSnapshots:
 
 
 def test_missing_snapshot_isolation_is_a_fault_at_start() -> None:
-    """With the statement that allows it; whoever is set to another level is not asked."""
+    """The fault names the statement that allows it. Endpoints with another isolation level are not checked."""
     session: Any = WithoutSnapshots("sh]op")
     store = SHOP.outbox_store(Address("[dbo]@[shop]", "Sales_OutboxData"))
     (fault,) = store.faults(session, "snapshot")

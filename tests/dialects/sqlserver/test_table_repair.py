@@ -1,4 +1,4 @@
-"""Statements that mend a table stand in an order in which the server takes them: what holds a column goes first."""
+"""Statements that repair a table come in an order the server accepts: objects that depend on a column go first."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +33,7 @@ DOCUMENTED = [
 
 
 class Catalog:
-    """What the server would answer of the table: columns with ``others`` in their place, indexes, defaults."""
+    """The server's answers about the table: columns, with ``others`` replaced, indexes and defaults."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ def test_a_column_that_an_index_includes_is_changed_without_it() -> None:
 
 
 def test_a_column_that_numbers_nothing_is_replaced_with_all_that_holds_it() -> None:
-    """The clustered one last out and first in: the others need not be built twice."""
+    """The clustered index is dropped last and created first, so the others are built only once."""
     (fault,) = faults(
         [*DOCUMENTED, in_index("PK_Sales", "RowVersion", is_primary_key=1, is_unique=1)], no_identity=True
     )

@@ -1,4 +1,4 @@
-"""Who is let in, and how long is waited: of a real socket, with TLS inside TDS (peer.py)."""
+"""Logins and time limits, over a real socket with TLS inside TDS (peer.py)."""
 
 import socket
 import threading
@@ -68,7 +68,7 @@ def test_read_only_session_has_low_deadlock_priority(server: Peer, open_one: Ope
 
 
 def test_parameters_are_sent_beside_the_statement(server: Peer, open_one: Open) -> None:
-    """Each of its type; what is none stands in the text, and a % once."""
+    """Each with its type; NULL is written in the text, and % is not doubled."""
     session, rows = open_one(server), [("{}", b"'; drop table x", 5), ("{'}", b"y" * 9_000, None)]
     ((_, params),) = sqlserver().queue_store(Address("dbo", "Sales")).insertions(rows)
     session.run(sqlserver().queue.send_many(table=Address("dbo", "Sales"), rows=_both(sqlserver())), params)
@@ -92,7 +92,7 @@ def _both(dialect: Any) -> Query:
 
 
 def test_a_transactions_end_has_no_parameters(server: Peer, open_one: Open) -> None:
-    """In a procedure the server would refuse another number of open transactions at its end."""
+    """As a procedure call, the server would refuse a changed number of open transactions at its end."""
     session = open_one(server)
     before = len(server.asked)
     with session.transaction():
@@ -109,7 +109,7 @@ def test_a_transactions_end_has_no_parameters(server: Peer, open_one: Open) -> N
 
 
 def test_a_savepoint_of_a_transaction_that_is_over_is_not_released(server: Peer, open_one: Open) -> None:
-    """An error that a handler met in the driver has undone it, say: what is written since would be committed alone."""
+    """An error that a handler met in the driver has rolled it back: later writes would be committed alone."""
     session = open_one(server)
 
     def ended_within() -> None:
@@ -170,7 +170,7 @@ def test_server_without_encryption_gets_no_password(open_one: Open, encryption: 
 
 
 def test_a_redirect_is_not_followed_and_nobody_hears_the_password(open_one: Open) -> None:
-    """The driver would follow it without encryption, to whomever the server names."""
+    """The driver would follow it without encryption, to any host that the server names."""
     with peer(encryption=2) as other, peer(elsewhere=other.port) as server:
         with pytest.raises(DatabaseDown, match="redirects to another, which is not followed"):
             open_one(server)
@@ -212,7 +212,7 @@ def test_refused_connection_is_reported() -> None:
 
 @pytest.mark.parametrize("word", [SILENT, SLOW])
 def test_without_all_of_an_answer_the_session_is_given_up(server: Peer, open_one: Open, word: str) -> None:
-    """However slowly something comes."""
+    """However slowly bytes arrive."""
     session = open_one(server, answer_seconds=0.5)
 
     def asking() -> None:
