@@ -1,4 +1,4 @@
-"""One Spark session for the room, a driver that uses it, and an archive of classes for those that start."""
+"""One Spark session for all tests, a driver that uses it, and a class archive for drivers that start anew."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE, until
 
 @pytest.fixture(autouse=True)
 def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that gets no Java watches for none: it would give it up in 300 s, in the middle of another test."""
+    """Without Java a driver has no watchdog: it would expire after 300 s, in the middle of another test."""
     if request.node.get_closest_marker("spark") is None:
         monkeypatch.setattr(jvm_watchdog, "JvmWatchdog", lambda: None)
 
@@ -35,10 +35,10 @@ def archived_console(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """The archive that a driver's child makes, once for all processes of a run; None where this Java can have none."""
+    """The class archive that a driver's child creates, once per test run; None if this Java cannot have one."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    scratch = shared / "classes of Spark"  # as PGQUEUE_STATE_DIR may be called
+    scratch = shared / "classes of Spark"  # PGQUEUE_STATE_DIR may contain spaces too
     scratch.mkdir(exist_ok=True)
     wanted = jvm_cds.place(scratch)
     with (shared / "classes.lock").open("w") as lock:
@@ -49,7 +49,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
 
 
 def make(scratch: Path, wanted: Path) -> None:
-    """It runs where nobody else wants a processor, which on a full machine is nowhere: here it counts as others do."""
+    """It runs at idle priority, which on a busy machine never gets a processor: here it has an ordinary share."""
     child = jvm_cds.begin(scratch, wanted)
 
     def has_ended() -> bool:
@@ -68,7 +68,7 @@ def make(scratch: Path, wanted: Path) -> None:
 
 @pytest.fixture
 def var(tmp_path: Path, classes: Path | None) -> Path:
-    """PGQUEUE_STATE_DIR of drivers that start again and again, as on a machine where one has made its archive."""
+    """PGQUEUE_STATE_DIR of drivers that start repeatedly, with the class archive already made."""
     scratch = tmp_path / "var/spark"
     scratch.mkdir(parents=True)
     lay_ready(classes, scratch)
@@ -106,13 +106,13 @@ def database(console_database: str, connect: Callable[[str], Any]) -> Any:
 
 @pytest.fixture
 def follower(server: PostgreSQL, console_database: str) -> Iterator[PostgreSQL]:
-    """A standby of this run's server, with the database of this test."""
+    """A standby of this run's server, with this test's database."""
     with following(server) as made:
         yield made
 
 
 @pytest.fixture
 def restarted() -> Iterator[PostgreSQL]:
-    """A server of the queues alone, that a test may restart, or have crash: its log is slow to come to the disk."""
+    """A server of the queues alone, which tests may restart or crash: its log reaches the disk late."""
     with own_server({"fsync": "off", "wal_writer_delay": "2s"}) as server:
         yield server

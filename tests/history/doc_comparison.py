@@ -1,4 +1,4 @@
-"""What docs/how-to/history.md shows beside Spark, run as it stands there."""
+"""The programs that docs/how-to/history.md shows beside Spark, run unchanged."""
 
 import re
 from collections import Counter, defaultdict
@@ -30,12 +30,12 @@ class _Row(NamedTuple):
 
 
 def figures_are_those_of_plain_sql(database: Any) -> None:
-    """As many of each kind in each minute, and percentiles within one per cent."""
+    """Same numbers per kind and minute, and percentiles within one per cent."""
     _agree(_Row(*row) for row in database.all("--" + _SQL["PostgreSQL"]))
 
 
 def figures_are_those_of_duckdb(paths: list[str]) -> None:
-    """The same of files."""
+    """The same for files."""
     found = duckdb.execute("--" + _SQL["DuckDB"], {"paths": paths}).fetch_arrow_table()
     _agree(_Row(**row) for row in found.to_pylist())
 
@@ -50,7 +50,7 @@ def _agree(rows: Iterable[_Row]) -> None:
 
 
 def _about(span: timedelta | int | None) -> Any:
-    """A span of whole milliseconds, as history keeps it."""
+    """A span in whole milliseconds, as history stores it."""
     if isinstance(span, timedelta):
         span //= timedelta(milliseconds=1)
     return None if span is None else pytest.approx(span, rel=0.0101)

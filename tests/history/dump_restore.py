@@ -1,4 +1,4 @@
-"""The archive's table, dumped with pg_dump and restored in place of the one that is there."""
+"""The archive's table, dumped with pg_dump and restored in place of the existing one."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ from pgqueue_admin.embedded import binaries
 
 
 def dumped(dsn: str, folder: Path, *tables: str) -> Path:
-    """The archive, and these tables of its schema."""
+    """The archive and these tables of its schema."""
     named = [option for name in ("message_archive", *tables) for option in ("-t", f"messages.{name}")]
     _run("pg_dump", dsn, *named, "-f", folder / "archive.sql")
     return folder / "archive.sql"

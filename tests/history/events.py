@@ -1,4 +1,4 @@
-"""Events of archived messages on other days than today, and what files say of them."""
+"""Events of archived messages on other days than today, and their files."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ def buried(connection: Connection, **about: Any) -> int:
 
 
 def event(connection: Connection, archive_id: int, days: int = -2, verb: str = "discarded") -> None:
-    """As an act leaves it, at noon of another day (UTC): its trigger lets nobody change that afterwards."""
+    """Insert an event as an act does, at noon of another day (UTC); a trigger forbids changing it afterwards."""
     connection.run(
         "insert into messages.archive_event (archive_id, who, verb, at)"
         " values (%s, 'ana', %s, date_trunc('day', now()) + make_interval(days => %s, hours => 12))",
@@ -29,14 +29,14 @@ def event(connection: Connection, archive_id: int, days: int = -2, verb: str = "
 
 
 def moved_back(connection: Connection, days: int) -> None:
-    """All that was done so far was done so many days earlier: past the trigger, which replication does not fire."""
+    """Move all events back by so many days, past the trigger, which replication does not fire."""
     with connection.transaction():
         connection.run("set local session_replication_role = replica")
         connection.run("update messages.archive_event set at = at - make_interval(days => %s)", [days])
 
 
 def midnight_passes() -> None:
-    """What is known was known yesterday. No event may be from yesterday that is in a file."""
+    """Move the last filing to yesterday. No filed event may be from yesterday."""
     HistorySource.objects.exclude(events_before=None).update(events_before=midnight(-1))
 
 
@@ -45,7 +45,7 @@ def midnight(days: int) -> datetime:
 
 
 def kept(connection: Connection, folder: Path) -> int:
-    """How many events went into files, until nothing was left."""
+    """File all events; return how many."""
     rows = 0
     while found := event_files.keep(connection, folder):
         rows += found
@@ -53,7 +53,7 @@ def kept(connection: Connection, folder: Path) -> int:
 
 
 def filed(folder: Path) -> dict[date, list[tuple[int | None, str]]]:
-    """Of each day that the manifest names: number and verb, as they lie."""
+    """Numbers and verbs of each day in the manifest, in file order."""
     found: dict[date, list[tuple[int | None, str]]] = {}
     for file in DataFile.objects.filter(dataset="events").order_by("pk"):
         rows = pyarrow.parquet.read_table(folder / file.path).to_pylist()

@@ -1,5 +1,6 @@
-"""What writers committed, noted by a trigger because the archive is pruned; and what figures must say of it, by plain
-SQL that shares nothing with how history counts."""
+"""What writers committed, recorded by a trigger because the archive is pruned; and the figures it implies, by plain SQL
+independent of history's own.
+"""
 
 from collections import Counter
 from typing import Any, NamedTuple
@@ -93,19 +94,19 @@ _FOUND = {
 
 
 class Compared(NamedTuple):
-    """How many rows of figures there must be, and those of either side that the other one has not."""
+    """The number of expected rows of figures, and the rows that only one side has."""
 
     rows: int
     wrong: list[tuple[Any, ...]]
 
 
 def noted(database: Any) -> None:
-    """From now on what writers commit is."""
+    """Record what writers commit from now on."""
     database.run(_NOTED)
 
 
 def compared(database: Any) -> dict[str, Compared]:
-    """Rollups of each minute, hour and day, each bucket of their histograms, failures, and stories of messages."""
+    """Rollups per minute, hour and day, histogram buckets, failures, and stories of messages."""
     return {what: _compared(database, what) for what in _EXPECTED}
 
 

@@ -1,4 +1,4 @@
-"""A table that has something to read, a batch of it, and the time that its rest takes."""
+"""A table with rows to read, a batch of it, and the passing of its backoff."""
 
 from datetime import timedelta
 from typing import Any

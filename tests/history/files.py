@@ -1,4 +1,4 @@
-"""Files of history written by hand, as an attempt would leave them."""
+"""History files written by hand, like an attempt's."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ def message(seq: int, ended_at: datetime = TEN, **changes: object) -> dict[str, 
 
 
 def write(history: Path, *messages: dict[str, object], day: datetime = TEN) -> Path:
-    """A file of history as the manifest names them."""
+    """Write a history file and its manifest rows."""
     path = history / "v3" / f"part-{DataFile.objects.count()}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pyarrow.parquet.write_table(pa.Table.from_pylist(list(messages), schema=SCHEMA), path)

@@ -1,4 +1,4 @@
-"""What Parquet says of itself, of files that nobody has rewritten since."""
+"""Parquet's own metadata of files that were never rewritten."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""A driver that stands still at one named point for certain, because PostgreSQL makes it wait there; then kill -9.
+"""A driver that stops reliably at one named point, because PostgreSQL makes it wait there; then kill -9.
 
-Writers may be at work meanwhile, and may have to wait as well: they are known by their sessions' name.
+Writers may run and be blocked meanwhile; the application name of their sessions identifies them.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.history.writers import NAME
 
 ARCHIVE = "messages.message_archive"
 GATE = 47110815
-_FORGET = "select pg_stat_clear_snapshot()"  # or pg_stat_activity says the same all through a transaction
+_FORGET = "select pg_stat_clear_snapshot()"  # pg_stat_activity is otherwise constant within a transaction
 _WAIT = f"""
 from pg_locks join pg_stat_activity session using (pid)
 where not granted and datname = current_database() and application_name <> '{NAME}'
@@ -33,7 +33,7 @@ end $$
 
 
 class Point(NamedTuple):
-    """``when`` and ``on`` which table what the driver says next waits; without them, for the table that it reads."""
+    """``when`` and ``on``: trigger event and table where the driver waits; without them, the table that it reads."""
 
     name: str
     when: str = ""
@@ -61,7 +61,7 @@ COMPACTED = Point(
 
 @contextmanager
 def held_at(point: Point, database: Any) -> Iterator[None]:
-    """Whoever comes to ``point`` waits there. When it is over, sessions that still wait are ended, but for writers'."""
+    """Block at ``point``. At the end, terminate sessions that still wait, except those of writers."""
     if point.when:
         database.run(_STAND_STILL)
         database.run(f"create trigger held {point.when.format(on=point.on)} execute function {point.calls}()")
@@ -79,7 +79,7 @@ def held_at(point: Point, database: Any) -> Iterator[None]:
 
 
 def is_waited_for(database: Any) -> bool:
-    """Whether anybody stands still there."""
+    """Whether a session is blocked there."""
     database.run(_FORGET)
     waiting: bool = database.value(
         f"select exists (select {_WAIT} and (relation = '{ARCHIVE}'::regclass"

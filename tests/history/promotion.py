@@ -1,4 +1,4 @@
-"""What happens around the promotion of a standby, and what the ledger says of it."""
+"""The promotion of a standby, and the reason that the ledger gives."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/resume-history.md"
 
 
 def rests(database: Any, source: HistorySource, why: str) -> None:
-    """Nothing of it is planned, and the ledger says why."""
+    """The source is not planned, and the ledger gives the reason."""
     source.refresh_from_db()
     assert planning.plan_batch(database, source) is None
     source.refresh_from_db()
@@ -27,14 +27,14 @@ def lags_from_now_on(standby: Any) -> None:
 
 
 def has_all_of(database: Any, standby: Any) -> None:
-    """Of what is in the log by now."""
+    """The standby has replayed the log written so far."""
     written = xid_continuity.written(database)
     behind = "select pg_last_wal_replay_lsn() - '0/0'::pg_lsn >= %(written)s"
     until(lambda: standby.value(behind, {"written": written}), what="it has all")
 
 
 def may_see_timelines(database: Any) -> None:
-    """As a superuser lets us: the very statements of docs/how-to/resume-history.md."""
+    """Grant it as a superuser would, with the statements of docs/how-to/resume-history.md."""
     block = re.search(r"```sql\n([^`]*create function messages.timeline_history.*?)```", PAGE.read_text(), re.DOTALL)
     assert block
     for statement in re.split(r";(?: --.*)?\n", block[1])[:-1]:

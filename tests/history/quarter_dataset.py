@@ -1,4 +1,4 @@
-"""A quarter of hours, as batches would have left them: two queues, four types, weeks that repeat, four incidents."""
+"""A quarter of hours, as batches would store them: two queues, four types, repeating weeks, four incidents."""
 
 import random
 from collections import Counter
@@ -31,14 +31,14 @@ def _in_week(week: int, day: int, hour: int, hours: int) -> Stretch:
 
 
 SLOW = _in_week(9, 1, 10, 3)  # Billing takes five times as long
-FAILING = _in_week(9, 2, 15, 2)  # of Shop.Cancel every third fails
+FAILING = _in_week(9, 2, 15, 2)  # every third Shop.Cancel fails
 SILENT = _in_week(10, 3, 9, 4)  # Billing does nothing
-DEEP = _in_week(11, 4, 11, 5)  # and much waits for it
-BUSY = _in_week(11, 0, 9, 3)  # three times as much, as slow and as faulty as ever: no incident
+DEEP = _in_week(11, 4, 11, 5)  # and its queue is deep
+BUSY = _in_week(11, 0, 9, 3)  # three times the messages, as slow and as faulty as ever: no incident
 
 
 class Hour(NamedTuple):
-    """What finished of one type in one hour, by result; of those that succeeded how many took so many milliseconds."""
+    """Finished messages of one type in one hour, by result, with the durations of successes in milliseconds."""
 
     at: datetime
     endpoint: str
@@ -59,12 +59,12 @@ def hours() -> Iterator[datetime]:
 
 
 def happened(at: datetime, endpoint: str, type_: str) -> Hour:
-    """The same in every run: usual, give or take ten per cent, but for the incidents. Billing sleeps at night."""
+    """The same in every run: usual, within ten per cent, except in incidents. Billing is idle at night."""
     chance = random.Random(f"{at} {endpoint} {type_}")
     is_bill = endpoint == "Billing"
     messages = KINDS[endpoint, type_] * (2 if 8 <= at.hour < 18 and at.weekday() < 5 else 1) * chance.uniform(0.9, 1.1)
     share, half = chance.uniform(0.005, 0.015), 100 * chance.uniform(0.9, 1.1)
-    if type_ == RARE:  # seldom, and never twice alike
+    if type_ == RARE:  # rarely, and never alike
         messages, failed = chance.randint(0, 6), chance.choice([0, 0, 0, 1, 2])
         return Hour(at, endpoint, type_, failed, Counter(10 ** chance.uniform(1, 4) for _ in range(messages)))
     if is_bill and (at.hour >= 22 or SILENT.since <= at < SILENT.until):
@@ -88,7 +88,7 @@ def depth(at: datetime, queue: str) -> int:
 
 
 def write() -> None:
-    """All of it read by one batch, and history complete to its end."""
+    """Store everything as one batch's figures, with history complete to the end."""
     made = batch()
     HistorySource.objects.update(watermark=UNTIL)
     _copy("rollup", ROLLUP, (row for at in hours() for kind in KINDS for row in _rollups(made.pk, happened(at, *kind))))
@@ -106,7 +106,7 @@ DEPTH = ("grain", "at", "queue", "low", "median", "high")
 
 
 def _copy(table: str, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
-    """Twenty thousand rows one by one would cost more than what is tested."""
+    """Inserting twenty thousand rows one by one would take longer than the test."""
     statement = f"copy pgqueue_{table} ({', '.join(columns)}) from stdin"
     with connections["default"].cursor() as cursor, cursor.copy(statement) as copy:
         for row in rows:

@@ -1,4 +1,4 @@
-"""Rows as the data source gives them, written by hand."""
+"""Rows as the data source returns them, written by hand."""
 
 from datetime import UTC, datetime
 from typing import Any

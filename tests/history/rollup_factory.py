@@ -1,4 +1,4 @@
-"""Figures of history written by hand, as a batch of the driver would leave them."""
+"""Figures of history written by hand, like a batch's of the driver."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from django.db.models import Model
 from pgqueue_admin.history.rollups.copy_format import BatchRollups
 from pgqueue_admin.models import FailureRollup, HistoryBatch, HistorySource, RetryOutcome, Rollup, database_clock
 
-READ_TO = datetime(2030, 1, 1, tzinfo=UTC)  # of a table that no test stops reading
+READ_TO = datetime(2030, 1, 1, tzinfo=UTC)  # of a table that stays readable in tests
 _NAMES = {"queue": "", "endpoint": "", "type": ""}
 
 
@@ -22,7 +22,7 @@ def batch(**changes: Any) -> HistoryBatch:
 
 
 def rolled_up(at: datetime, messages: int = 1, delivery: dict[int, int] | None = None, **changes: Any) -> Rollup:
-    """Of a minute, succeeded, timed by nothing but ``delivery`` (numbers by bucket)."""
+    """A minute's successes, timed only by ``delivery`` (numbers by bucket)."""
     spans = {"delivery_buckets": list(delivery or {}), "delivery_counts": list((delivery or {}).values())}
     spans |= {name: [] for name in ("critical_buckets", "critical_counts", "processing_buckets", "processing_counts")}
     what = {"grain": "minute", "result": "success", "exception": "", "skewed": 0, **_NAMES}
@@ -41,9 +41,9 @@ def told(message_id: str, first_at: datetime, **changes: Any) -> RetryOutcome:
     return RetryOutcome.objects.create(batch=batch(), message_id=message_id, first_at=first_at, **{**what, **changes})
 
 
-# Figures of a batch as Spark gives them, without Spark.
+# Figures of a batch as Spark returns them, without Spark.
 def figures(of: Sequence[Model]) -> BatchRollups:
-    """Of rows that are not stored; all of one model."""
+    """Figures of unsaved rows, all of one model."""
     fields = of[0]._meta.concrete_fields
     names = [field.name for field in fields if field.name not in {"id", "batch"}]
     return BatchRollups(type(of[0]), pa.table({name: [getattr(each, name) for each in of] for name in names}))

@@ -1,4 +1,4 @@
-"""What writers archive: messages of a shop, timed, some of which fail, come again, and succeed or die once more."""
+"""Messages that writers archive: timed ones of a shop, some of which fail, are retried, and succeed or die again."""
 
 import random
 from datetime import datetime, timedelta
@@ -21,11 +21,11 @@ _DAY = timedelta(days=1)
 
 
 class ShopMessages:
-    """In an order that ``decides`` alone decides; only that they ended just now, or yesterday, is the clock's."""
+    """``decides`` alone determines the order; only the end times, now or yesterday, come from the clock."""
 
     def __init__(self, decides: random.Random):
         self._random = decides
-        self._failed: list[str] = []  # ids, also of what was rolled back: nobody tells their sender
+        self._failed: list[str] = []  # ids, including rolled-back ones: their sender does not know
 
     def next(self, may_fail: bool) -> DeadMessage:
         retried = bool(self._failed) and self._random.random() < 0.3
@@ -55,7 +55,7 @@ class ShopMessages:
         )  # fmt: skip
 
     def _before(self, ended: datetime) -> tuple[datetime, datetime]:
-        """When it was begun and sent: a moment, a second or a minute before; seldom by a clock that is wrong."""
+        """When it started and was sent: a moment, a second or a minute before; rarely by a wrong clock."""
         worked = timedelta(milliseconds=self._random.expovariate(1 / 40))
         waited = timedelta(milliseconds=self._random.choice([0.4, 300.0, 300.0, 90_000.0]) * self._random.random())
         skewed = self._random.random() < 0.05

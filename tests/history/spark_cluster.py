@@ -1,4 +1,4 @@
-"""A standalone cluster on this machine, from the classes in the pip package: a Master, two Workers of one core each."""
+"""A standalone cluster on this machine, from the pip package's classes: a Master, two Workers of one core each."""
 
 import os
 import re
@@ -20,10 +20,10 @@ _HOME = Path(pyspark.__file__).parent
 
 @contextmanager
 def standalone(folder: Path, options: str) -> Iterator[str]:
-    """The master's address, once all workers are known to it. Its processes have PGQUEUE_STATE_DIR=``folder``.
-    ``options``: of their Java, and of the executors that they start.
+    """The master's address, once it knows all workers. Processes have PGQUEUE_STATE_DIR=``folder``.
+    ``options``: for their Java and for the executors that they start.
 
-    All is read from what they log: pages of theirs answer before they have all that they will show.
+    Everything is read from their logs: their pages answer before they are complete.
     """
     at = ["--host", "127.0.0.1", "--webui-port", "0"]
     with ExitStack() as stack:
@@ -33,7 +33,7 @@ def standalone(folder: Path, options: str) -> Iterator[str]:
         for number in range(WORKERS):
             sized = ["--cores", "1", "--memory", MEMORY, "--work-dir", str(folder / f"work{number}")]
             stack.enter_context(_process(folder, options, "worker.Worker", *at, *sized, master))
-        known = r"Registering worker (\S+) with"  # a worker that has no answer soon asks again, and is told so twice
+        known = r"Registering worker (\S+) with"  # an impatient worker registers twice
         until(lambda: len(set(_logged(folder, known))) == WORKERS, 480, "all workers are known")
         yield master
 
@@ -46,7 +46,7 @@ def _process(folder: Path, options: str, name: str, *words: str) -> Iterator[Non
         "SPARK_HOME": str(_HOME),
         "SPARK_LOCAL_DIRS": str(folder),
         "PGQUEUE_STATE_DIR": str(folder),
-        # SPARK_DAEMON_JAVA_OPTS does not reach executors: seconds of each start are for classes and compiling
+        # SPARK_DAEMON_JAVA_OPTS does not reach executors: seconds of each start go into classes and compiling
         "JDK_JAVA_OPTIONS": f"{os.environ.get('SPARK_DAEMON_JAVA_OPTS', '')} {options}",
     }
     if home := java.home(folder / "java"):

@@ -1,4 +1,4 @@
-"""A standby of this run's server: a real one, by streaming replication."""
+"""A real standby of this run's server, by streaming replication."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ PASSWORD = "postgres.password"
 
 @contextmanager
 def following(server: PostgreSQL) -> Iterator[PostgreSQL]:
-    """With all databases that it has now."""
+    """A standby with all databases that the server has now."""
     with server_folder() as folder:
         made = PostgreSQL(folder, conf={"fsync": "off", "hot_standby": "on"})
         _copy(server, made)

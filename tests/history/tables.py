@@ -1,4 +1,4 @@
-"""Tables that the ledger is planned over, and reading them without Spark."""
+"""Tables that the ledger plans, and reading them without Spark."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def died(connection: Any, number: int = 1) -> None:
 
 
 def read(connection: Any, source: HistorySource, most: int = 100) -> list[int]:
-    """Plan and end batches until none is left; the numbers that their SELECTs gave, in order."""
+    """Plan and end batches until none is left; return the numbers their SELECTs read, in order."""
     found: list[int] = []
     while batch := planning.plan_batch(connection, source, most):
         found += [row.seq for part in selects(connection, batch, 2) for row in connection.all(part)]
@@ -30,13 +30,13 @@ def read(connection: Any, source: HistorySource, most: int = 100) -> list[int]:
 
 
 def told(source: HistorySource) -> str:
-    """What the ledger says of it now."""
+    """The ledger's reason for not reading it now."""
     source.refresh_from_db()
     return source.blocked_reason
 
 
 def audit(connection: Any) -> HistorySource:
-    """An empty audit queue, and what the ledger knows of it."""
+    """An empty audit queue, as the ledger knows it."""
     audit_queue(connection)
     return next(each for each in sources(connection) if each.table != ARCHIVE)
 

@@ -1,4 +1,4 @@
-"""COMMIT is done and its answer never comes: what the manifest names by then stays. Really lost, by PostgreSQL."""
+"""COMMIT succeeded but its answer is lost, in PostgreSQL itself: files named in the manifest by then stay."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ Connect = Callable[[str], Any]
 
 @pytest.fixture
 def nobody(server: PostgreSQL, connect: Connect) -> Iterator[Any]:
-    """The server waits for a standby that there is none of."""
+    """The server waits for a standby that does not exist."""
     admin = connect(server.dsn())
     with nobody_stands_by(admin):
         yield admin
@@ -33,7 +33,7 @@ def nobody(server: PostgreSQL, connect: Connect) -> Iterator[Any]:
 def test_files_that_were_named_stay(
     nobody: Any, database: Any, driver: Callable[..., BatchLoop], history: Path
 ) -> None:
-    """Of a batch, and of a compaction; both are done, whoever heard of it."""
+    """Of a batch and of a compaction; both are done, although the driver never got the answer."""
     who_inserts_waits(database, "pgqueue_console.pgqueue_datafile")
     for _ in range(2):
         died(database)
@@ -48,7 +48,7 @@ def test_files_that_were_named_stay(
 
 
 def answer_lost(database: Any, driver: BatchLoop) -> None:
-    """A turn whose session is ended while its COMMIT, durable by then, waits for its answer."""
+    """Run a turn and terminate its session while its durable COMMIT waits for the answer."""
     turning = threading.Thread(target=turn, args=(driver,))
     turning.start()
     waiting = until(lambda: database.one(WAITS) or not turning.is_alive(), what="COMMIT waits")
@@ -59,7 +59,7 @@ def answer_lost(database: Any, driver: BatchLoop) -> None:
 
 
 def turn(driver: BatchLoop) -> None:
-    with suppress(django.db.Error):  # what it says is no matter here
+    with suppress(django.db.Error):  # the error does not matter here
         driver.run_once()
     connections.close_all()
 

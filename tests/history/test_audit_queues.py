@@ -1,4 +1,4 @@
-"""Queues that are not ours get no column: which of their numbers are decided is told by who still writes."""
+"""Foreign queues get no column of ours: which numbers are decided depends on who still writes."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -16,7 +16,7 @@ Connect = Callable[[str], Any]
 
 
 def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: str, connect: Connect) -> None:
-    """We may add no column there: a number is decided when those have ended who may have a lower one."""
+    """We may add no column there: a number is decided once all writers that may hold a lower one have ended."""
     slow, source = connect(console_database), audit(database)
     with slow.transaction():
         put(slow)
@@ -32,7 +32,7 @@ def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: s
 def test_an_audit_queue_that_is_never_left_alone_is_read(
     database: Any, console_database: str, connect: Connect
 ) -> None:
-    """There is always somebody who writes; whoever came after the highest number was seen need not be waited for."""
+    """There is always a writer, but those that began after the highest number was seen need no waiting."""
     source, found = audit(database), list[int]()
     put(database)
     one, other = connect(console_database), connect(console_database)
@@ -54,7 +54,7 @@ def test_an_audit_queue_that_is_never_left_alone_is_read(
 def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
     database: Any, console_database: str, connect: Connect
 ) -> None:
-    """The next one waits for the same writers; all that the ledger knows of it is in the ledger."""
+    """The next one waits for the same writers; the ledger stores all it needs."""
     slow, source = connect(console_database), audit(database)
     with slow.transaction():
         put(slow)
@@ -67,7 +67,7 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
 
 
 def test_open_transaction_on_a_partition_is_waited_for(database: Any, console_database: str, connect: Connect) -> None:
-    """Its lock is of that alone, and its number of all."""
+    """A writer to a partition locks only that partition, but its number comes from the parent's sequence."""
     source, late = audit(database), connect(console_database)
     database.run("create table of_today () inherits (audit)")
     late.run("begin")
@@ -81,7 +81,7 @@ def test_open_transaction_on_a_partition_is_waited_for(database: Any, console_da
 
 @pytest.mark.usefixtures("console_database")
 def test_prepared_transaction_is_waited_for_across_a_server_restart(restarted: PostgreSQL, connect: Connect) -> None:
-    """Then it has no process and another name, and still its row comes when it is committed."""
+    """After the restart it has no process and another name, but its row still appears at its commit."""
     database = connect(restarted.dsn())
     source = audit(database)
     database.run("begin")
@@ -102,7 +102,7 @@ def test_prepared_transaction_is_waited_for_across_a_server_restart(restarted: P
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_rows_of_one_number_are_of_one_batch(most: int, database: Any) -> None:
-    """Their owner began the numbers anew. What a batch reads lies between two numbers: it would have rows too many."""
+    """The owner restarted the numbers. A batch reads a range of numbers: split, it would get too many rows."""
     source = audit(database)
     for _ in range(3):
         put(database)
@@ -115,7 +115,7 @@ def test_rows_of_one_number_are_of_one_batch(most: int, database: Any) -> None:
 
 
 def test_where_a_table_lies_is_told_with_its_partitions(database: Any) -> None:
-    """And of each batch, as it was when it was planned."""
+    """For each batch too, as of its planning."""
     source = audit(database)
     put(database)
     batch = planning.plan_batch(database, source)
@@ -132,7 +132,7 @@ def test_where_a_table_lies_is_told_with_its_partitions(database: Any) -> None:
 
 
 def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:
-    """It may take hours, and writes no row."""
+    """It may take hours and writes no row."""
     cleaning, source = connect(console_database), audit(database)
     put(database)
     with cleaning.transaction():
@@ -141,7 +141,7 @@ def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connec
 
 
 def test_a_role_that_only_looks_can_tell(database: Any, console_database: str, connect: Connect) -> None:
-    """Of the sequence it sees only how it is made; what lies in schemas that it may not enter is not asked for."""
+    """It sees only the definition of the sequence; schemas that it may not enter are not read."""
     source = audit(database)
     put(database)
     for statement in ("create schema hidden", "create sequence hidden.numbers", "create role only_looks_history"):

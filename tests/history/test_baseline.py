@@ -1,4 +1,4 @@
-"""The band, and what lies beyond it: from figures written out."""
+"""The expected band and what lies outside it: from figures written out."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_failures_only_source_is_judged_by_count_and_never_silent() -> None:
 
 
 def test_recent_failures_only_source_is_judged_by_share() -> None:
-    """A quarter of the weeks had successes: that there are none now is silence, and that all fail is as usual."""
+    """A quarter of the weeks had successes: none now is silence, but all failing is usual."""
     late = {"messages": BUSY, "failures": BUSY, "failed": Baseline(0.5, 1, 1, 8)}
     assert kinds(ObservedHour(900, 900), **late) == []
     assert kinds(ObservedHour(), **late) == ["silence"]

@@ -1,4 +1,4 @@
-"""Which weeks stand behind a figure: enough of them, by the clocks of a zone, and anew where batches add to them."""
+"""The past weeks behind a figure: enough of them, by a zone's clocks, and recomputed when batches add to them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -66,7 +66,7 @@ def test_two_weeks_say_nothing_and_three_do() -> None:
 
 @pytest.mark.parametrize(("busy", "weeks"), [(2, None), (3, 3)])
 def test_shares_and_times_are_usual_after_three_weeks_that_have_any(busy: int, weeks: int | None) -> None:
-    """A quiet week counts as none finished; of none there is no share, and nothing was timed."""
+    """A quiet week counts as none finished; without messages there is no share and no time."""
     timed = {"critical": [100, 200, None, 300]}
     for week in range(1, 6):
         finished_in_it = {"messages": 9, **timed} if week > 5 - busy else {"messages": 0}
@@ -109,7 +109,7 @@ def test_days_are_compared_with_days() -> None:
 
 @pytest.mark.parametrize(("zone", "found"), [("UTC", 7), ("Europe/Berlin", 100)])
 def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: str, found: int) -> None:
-    """On 25 October 2026 they went back in Berlin: eight in the morning there was six in UTC, and is seven."""
+    """On 25 October 2026 clocks in Berlin went back: eight in the morning was six in UTC, and is seven."""
     settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": zone}
     seven = datetime(2026, 10, 28, 7, tzinfo=UTC)
     for week in range(1, 5):
@@ -122,7 +122,7 @@ def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: s
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", LORD_HOWE])
 def test_hours_compared_with_a_changed_hour_are_judged_again(settings: Any, zone: str) -> None:
-    """What a late batch changes is asked by the hour before, the rest by the hour after: also where clocks change."""
+    """A late batch's change is queried by the earlier hour, the rest by the later hour: also where clocks change."""
     settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": zone}
     for begin in (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 9, 27, tzinfo=UTC)):
         at = [begin + hour * HOUR for hour in range(40 * 24)]
@@ -134,9 +134,9 @@ def test_hours_compared_with_a_changed_hour_are_judged_again(settings: Any, zone
 
 
 def test_clocks_that_change_by_half_an_hour_leave_no_hour_without_weeks(settings: Any) -> None:
-    """An hour is compared with the one in which it would have begun: else all of its weeks would be quiet ones."""
+    """An hour is compared with the one that contains its start: otherwise all its weeks would be quiet."""
     settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": LORD_HOWE}
-    noon = datetime(2026, 10, 7, 1, tzinfo=UTC)  # there, by clocks that were set forward on the fourth
+    noon = datetime(2026, 10, 7, 1, tzinfo=UTC)  # local time, by clocks set forward on the fourth
     for week in range(1, 5):
         stepped(noon - week * WEEK, 100)
     assert messages(noon) == Baseline(100, 100, 100, 4)
@@ -151,7 +151,7 @@ def test_a_week_s_last_hour_is_compared_with_the_last_hour_of_weeks() -> None:
 
 
 def test_late_batches_are_summed_and_their_hours_judged_again() -> None:
-    """Also the hours that are compared with it; what was recomputed too."""
+    """Also the hours compared with it, and those of recomputed days."""
     for week in range(1, 5):
         finished(NOON - week * WEEK, 100)
     assert read_up_to(NOON + 90 * timedelta(minutes=1)) == 4 * 168 + 1
@@ -165,7 +165,7 @@ def test_late_batches_are_summed_and_their_hours_judged_again() -> None:
 
 
 def test_current_hour_is_not_judged_by_late_rows_of_weeks_before() -> None:
-    """Nothing of it is summed yet: it would be called silent."""
+    """It has no sum yet and would be reported as silent."""
     for week in range(1, 5):
         finished(NOON - week * WEEK, 100)
     read_up_to(NOON + timedelta(minutes=30))
@@ -205,7 +205,7 @@ def test_nothing_is_said_of_hours_that_are_not_read_to_their_end() -> None:
 
 
 def test_a_day_is_summed_with_its_last_hour() -> None:
-    """Where history is complete up to midnight exactly, too: its hours are not due again, and it is not either."""
+    """Also if history is complete up to midnight exactly: its hours are not due again, so neither is the day."""
     finished(NOON, 100)
     rolled_up(NOON.replace(hour=0), 100, grain="day", endpoint="Sales", type="Bill")
     midnight = NOON.replace(hour=0) + timedelta(days=1)
@@ -233,7 +233,7 @@ def test_a_night_without_traffic_is_not_silent() -> None:
 
 
 def test_percentiles_are_those_of_the_charts() -> None:
-    """Batches, results and types are merged by bucket before they are cut."""
+    """Batches, results and types are merged by bucket before percentiles are taken."""
     rolled_up(
         NOON, 60, grain="hour", endpoint="Sales", type="Bill", critical_buckets=[100, 200], critical_counts=[50, 10]
     )

@@ -1,4 +1,4 @@
-"""When history is read: each half minute, when somebody asks, and at once where much came."""
+"""When history is read: every half minute, on request, and at once after many messages."""
 
 import time
 from typing import Any
@@ -19,7 +19,7 @@ def five_are_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def taken_back(database: Any, number: int) -> None:
-    """Numbers are given out, and nothing is to be read: no turn needs Spark."""
+    """Numbers are used up but no row is left to read: no turn needs Spark."""
     database.run("begin")
     died(database, number)
     database.run("rollback")
@@ -53,7 +53,7 @@ def test_audit_queues_count_too_and_those_that_are_gone_do_not(database: Any) ->
 
 
 def test_an_archive_that_is_gone_is_no_reason(database: Any) -> None:
-    """The turn that comes in its time says what is wrong."""
+    """The next scheduled turn reports the error."""
     reader = BatchLoop()
     reader.run_once()
     database.run("drop schema messages cascade")

@@ -1,4 +1,4 @@
-"""A batch is bounded in bytes, too: what Spark sorts lies on the disk for a while, which is others' as well."""
+"""A batch is also limited in bytes: Spark's sort uses the disk for a while, which other processes share."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_large_rows_make_more_batches_and_each_is_read_once(
 def test_large_rows_behind_many_small_ones_are_batches_of_their_own(
     database: Any, archive: HistorySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mean of what is left says nothing of those that come last."""
+    """The mean of the remaining rows does not describe the last ones."""
     monkeypatch.setattr(planning, "BYTES", 1_000_000)
     put(database, 60, headers=100)
     put(database, 5, headers=900_000)
@@ -89,7 +89,7 @@ def test_an_audit_queue_is_bounded_too(database: Any, monkeypatch: pytest.Monkey
 
 
 def test_many_large_rows_of_one_number_are_one_batch(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its owner may have numbered them so: they are not divided, and asking for fewer gives as many."""
+    """The owner may have numbered them so: they cannot be divided, and a lower limit gives as many."""
     source = audit(database)
     monkeypatch.setattr(planning, "BYTES", 1_000_000)
     database.run(f"alter table {source.table} drop constraint if exists audit_seq_key")

@@ -1,4 +1,4 @@
-"""The recorded archive and audit queue go the whole way: files, rollups and ledger agree with plain SQL."""
+"""The recorded archive and audit queue end to end: files, rollups and ledger agree with plain SQL."""
 
 import threading
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_the_recorded_shop(
     assert driver().run_once() == 0
     folded_is_the_same()
     assert tasks.cut_trends()
-    recount.agrees()  # cut, and asked of that
+    recount.agrees()  # computed from the stored totals
     with monkeypatch.context() as file_by_file:
         file_by_file.setattr(planning, "MOST", 1)
         recomputed_is_the_same(driver(), date(2026, 11, 14))
@@ -85,7 +85,7 @@ def test_the_recorded_shop(
 
 
 def files_agree(history: Path, database: Any) -> None:
-    """Read by Arrow, as anybody would: the files that the manifest names hold each message once."""
+    """Read by Arrow like any reader would: files in the manifest hold each message once."""
     paths = [str(history / file.path) for file in DataFile.objects.filter(dataset="history")]
     found = pyarrow.dataset.dataset(paths).to_table(["source", "seq", "message_id", "headers"])
     assert found.num_rows == len({(row["source"], row["seq"]) for row in found.select(["source", "seq"]).to_pylist()})
@@ -97,7 +97,7 @@ def files_agree(history: Path, database: Any) -> None:
 
 
 def failures_agree(database: Any) -> None:
-    """Every failure has a fingerprint of its own error, and every message that died its one story."""
+    """Every failure has its own error's fingerprint, and every dead message one story."""
     died = "from messages.message_archive where kind <> 'control'"
     errors = FailureRollup.objects.values("exception").distinct().count()
     assert errors == database.value(f"select count(distinct exception_type) {died}")
@@ -108,7 +108,7 @@ def failures_agree(database: Any) -> None:
 
 
 def queues_lead_to_their_messages(database: Any) -> None:
-    """What the archive finds for a queue's window is what Trends counts of it."""
+    """The archive's search for a queue's window finds what Trends counts."""
     asked = queries.TrendQuery(*WEEK, "day")
     queues = queries.kinds(asked)["queue"]
     assert len(queues) > 1
@@ -119,7 +119,7 @@ def queues_lead_to_their_messages(database: Any) -> None:
 
 
 def recomputed_is_the_same(driver: BatchLoop, day: date) -> None:
-    """From the files, without the tables: all figures of two days once more, a day a turn, and nothing else."""
+    """From the files, without the tables: all figures of two days again, one day per turn, and nothing else."""
     before, last = figures(), day + timedelta(days=1)
     assert history_requests.recompute(User(username="ana"), "console", day, last) == ([day, last], 0)
     assert driver.run_once() == 1
@@ -133,7 +133,7 @@ def recomputed_is_the_same(driver: BatchLoop, day: date) -> None:
 
 
 def compacted_is_the_same(driver: Callable[..., BatchLoop], history: Path, database: Any) -> None:
-    """A day that two batches share becomes one file: each row once, sorted, and known by its batch."""
+    """A day shared by two batches becomes one file: each row once, sorted, with its batch."""
     before, rows = figures(), FileBatch.objects.aggregate(rows=Sum("rows"))
     driver(many=2).run_once()
     done = HistoryCompaction.objects.get()
@@ -152,7 +152,7 @@ def midnight(day: date) -> datetime:
 
 
 def figures() -> list[Any]:
-    """What they sum to, of whatever batches."""
+    """Sums of all figures, whatever batches they come from."""
     kinds = ("queue", "endpoint", "type", "exception")
     finished = Rollup.objects.values_list("grain", "at", "result", *kinds).annotate(Sum("messages"), Sum("skewed"))
     failures = FailureRollup.objects.values_list("at", "fingerprint", "message", *kinds).annotate(Sum("messages"))
@@ -167,7 +167,7 @@ def figures() -> list[Any]:
 
 
 def folded_is_the_same() -> None:
-    """Hours and days of all batches, once what is usual has seen them: a row a kind."""
+    """Hours and days of all batches, once the baselines include them: one row per kind."""
     before, rows = figures(), Rollup.objects.count()
     tasks.compare_hours()
     tasks.fold_figures()
@@ -182,7 +182,7 @@ def folded_is_the_same() -> None:
 def test_batch_cancelled_while_spark_works_ends_and_is_read_later(
     console_database: str, driver: Callable[..., BatchLoop], history: Path, connect: Callable[[str], Any]
 ) -> None:
-    """Spark waits for a lock on the table that it reads: it is at work for certain when the batch is cancelled."""
+    """Spark waits for a lock on the table it reads, so it is certainly at work when the batch is cancelled."""
     database, locking = connect(console_database), connect(console_database)
     store.archive_failed(database, DeadMessage(queue="q", headers="{}"))
     batch = planning.plan_batch(database, sources(database)[0])
@@ -214,7 +214,7 @@ def turn(driver: BatchLoop) -> None:
 def test_rejected_rows_are_counted_and_stop_nothing(
     archived_console: str, driver: Callable[..., BatchLoop], history: Path, connect: Callable[[str], Any]
 ) -> None:
-    """Of all that is wrong there is one, and one good message with names that no database takes."""
+    """One row of each kind of fault, and one good message with names that no database accepts."""
     database = connect(archived_console)
     database.run("delete from audit where seq > (select min(seq) from audit)")
     database.run("alter table audit drop constraint if exists audit_seq_key")
@@ -244,7 +244,7 @@ def test_rejected_rows_are_counted_and_stop_nothing(
 def test_a_batch_of_large_rows_has_room_in_java(
     console_database: str, driver: Callable[..., BatchLoop], history: Path, connect: Callable[[str], Any]
 ) -> None:
-    """Each nearly as large as may be kept: they are read, compacted into one file, and counted anew from that."""
+    """Each row nearly at the size limit: they are read, compacted into one file, and recounted from it."""
     database = connect(console_database)
     for rows in (400, 20):
         database.run(LARGE, {"rows": rows, "size": HEADERS_MOST - 100_000})

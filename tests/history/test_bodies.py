@@ -1,4 +1,4 @@
-"""What history keeps of bodies, by setting, from the table to the page that shows them."""
+"""The bodies that history keeps, by setting, from the table to the page."""
 
 import hashlib
 from collections.abc import Callable
@@ -29,7 +29,7 @@ KEPT: dict[str, Callable[[bytes], bytes | None]] = {
 def test_each_setting(
     database: Any, driver: Callable[..., BatchLoop], history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A setting holds for what is read from then on; what was kept before stays as it was."""
+    """A setting applies to rows read from then on; stored ones stay unchanged."""
     audit_queue(database)
     wanted = []
     for setting, kept in KEPT.items():

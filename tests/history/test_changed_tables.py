@@ -1,4 +1,4 @@
-"""Tables that change between the plan of a batch and its reading: it is given up, and what is there is read exactly."""
+"""Tables that change between the plan of a batch and its reading: the batch is abandoned, then read correctly."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ ENDED = '{"NServiceBus.ProcessingEnded":"2026-11-14 12:00:00:000000 Z"}'
 
 
 def three(database: Any, but: int = 0) -> HistorySource:
-    """An audit queue with as many rows, without one of them, and a plan to read them."""
+    """An audit queue of three rows, less one, and a plan to read them."""
     source = audit(database)
     for _ in range(3):
         put(database)
@@ -35,7 +35,7 @@ def three(database: Any, but: int = 0) -> HistorySource:
 
 
 def as_numbers_begun_anew(database: Any) -> None:
-    """Where its owner did that, rows of one number can be there."""
+    """After the owner restarted the numbers, two rows may share one."""
     database.run("alter table audit drop constraint if exists audit_seq_key; drop index if exists audit_seq_key")
 
 
@@ -50,7 +50,7 @@ def given_up_and_read(source: HistorySource) -> tuple[HistoryBatch, HistoryBatch
 def test_other_rows_than_were_planned_are_not_taken_for_them(
     database: Any, driver: Callable[..., BatchLoop], history: Path
 ) -> None:
-    """As many, and some of other numbers: the owner of an audit queue took one row and put another in its place."""
+    """As many rows with other numbers: the owner of an audit queue replaced a row by another."""
     source = three(database)
     as_numbers_begun_anew(database)
     assert database.run("delete from audit where seq = 2") == 1
@@ -66,7 +66,7 @@ def test_other_rows_than_were_planned_are_not_taken_for_them(
 
 
 def test_more_rows_than_were_planned(database: Any, driver: Callable[..., BatchLoop]) -> None:
-    """Somebody put one where a number was free."""
+    """A row was inserted at a free number."""
     source = three(database, but=2)
     database.run("insert into audit (id, seq, headers, body) values (gen_random_uuid(), 2, %(h)s, '')", {"h": ENDED})
     assert driver().run_once() == 0
@@ -93,7 +93,7 @@ def test_rows_of_the_archive_that_somebody_took_keep_nothing_back(
 def test_rows_of_an_audit_queue_that_somebody_took_are_not_missed(
     database: Any, driver: Callable[..., BatchLoop]
 ) -> None:
-    """Else a queue that its owner empties all the time would never be read."""
+    """Otherwise a queue that its owner keeps emptying would never be read."""
     three(database)
     database.run("delete from audit where seq < 3")
     assert driver().run_once() == 1
@@ -103,8 +103,7 @@ def test_rows_of_an_audit_queue_that_somebody_took_are_not_missed(
 def test_rows_that_a_reader_could_not_see_are_not_taken_for_gone(
     database: Any, console_database: str, connect: Connect, driver: Callable[..., BatchLoop]
 ) -> None:
-    """Their table was rewritten while a COPY waited for it: it keeps the snapshot that it began with, in which none of
-    the rewritten rows is."""
+    """The table was rewritten while a COPY waited for it: the COPY's older snapshot sees none of the rewritten rows."""
     source = three(database)
     turning = threading.Thread(target=turn, args=(driver(),))
     lockers = connect(console_database), connect(console_database)
@@ -125,8 +124,9 @@ def turn(driver: BatchLoop) -> None:
 
 
 def copy_waits(database: Any, holding: Any, next_one: Any, begin: Callable[[], None]) -> Any:
-    """Whoever holds the lock that a COPY waits for. Before it the reader asks what columns there are, and waits for it
-    then: it is let through for each statement alone, by two who take turns in holding the table."""
+    """Return the session holding the lock that a COPY waits for. The reader queries the columns first and waits there.
+    Two sessions take turns holding the table, so that only one statement passes at a time.
+    """
     lock(holding)
     begin()
     for statement in waiting(database):
@@ -147,7 +147,7 @@ def lock(connection: Any) -> None:
 
 
 def waiting(database: Any) -> Iterator[str]:
-    """What the reader waits with, each time that it does."""
+    """The statement that waits, each time the reader is blocked."""
     while True:
         yield until(lambda: database.value(READER), what="Spark waits for the table")
 

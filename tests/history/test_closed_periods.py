@@ -1,4 +1,4 @@
-"""Hours and days that were cut show what summing shows: of each name, and also after a batch has added to them."""
+"""Hours and days with stored totals show what summing gives: for each name, also after later batches."""
 
 import random
 import threading
@@ -42,7 +42,7 @@ def timed(measure: str = "critical", grain: str = "day", **names: str) -> dict[i
 
 
 def figures(grain: str) -> list[Any]:
-    """Counts of each name, what failed and what succeeded after it, and the lists of names."""
+    """Counts for each name, failures, retried ones, and the lists of names."""
     step = STEPS[grain]
     whole = [queries.TrendQuery(MONDAY - step, MONDAY + 3 * step, grain, **names) for names in NAMES]
     each = [of(asked) for of in (queries.counts, queries.failures, queries.retried) for asked in whole]
@@ -55,7 +55,7 @@ def day(at: datetime, counts: dict[int, int], **changes: Any) -> Rollup:
 
 
 def anew(row: Rollup, counts: dict[int, int]) -> Rollup:
-    """The same kind, in another batch; not stored."""
+    """The same kind in another batch; unsaved."""
     row.pk, row.critical_buckets, row.critical_counts = None, list(counts), list(counts.values())
     row._state.adding = True
     return row
@@ -68,7 +68,7 @@ def watermark(at: datetime) -> int:
 
 @pytest.mark.parametrize("grain", ["hour", "day"])
 def test_closed_periods_equal_a_sum_of_rollups(grain: str) -> None:
-    """Of batches, results, types and nameless ones; a step that only failed, untimed, is one too."""
+    """Of batches, results, types and empty names; a step with only untimed failures is included."""
     chance, step = random.Random(7), STEPS[grain]
     for number in range(60):
         spans = {f"{name}_buckets": sorted(chance.sample(range(-1, 900), 9)) for name in MEASURES}
@@ -121,7 +121,7 @@ def test_rows_added_by_a_late_batch_are_shown_at_once() -> None:
 
 
 def test_a_day_that_is_made_anew_is_cut_anew_with_all_of_its_hours() -> None:
-    """And no hour of another day. One left as it was cut would show what was counted before."""
+    """Hours of other days stay. A stale total would show the old count."""
     for hour in (*range(24), 24):
         rolled_up(MONDAY + hour * HOUR, 1, {100: 1}, grain="hour")
     day(MONDAY, {100: 1})
@@ -134,7 +134,7 @@ def test_a_day_that_is_made_anew_is_cut_anew_with_all_of_its_hours() -> None:
 
 
 def test_failures_that_a_driver_of_before_an_upgrade_left_count_once() -> None:
-    """It takes away what was counted of a step that it doubts, and knows nothing of failures by step."""
+    """An older driver deletes the totals of a step it revises, but does not know failures by step."""
     day(MONDAY, {100: 1})
     failed(MONDAY, "f", 3)
     assert watermark(MONDAY + DAY) == 1
@@ -146,7 +146,7 @@ def test_failures_that_a_driver_of_before_an_upgrade_left_count_once() -> None:
 
 
 def medians() -> list[int]:
-    """By bucket, of the days that were timed; of each something is counted."""
+    """Medians by bucket of the timed days; each of them has counts."""
     asked = queries.TrendQuery(MONDAY, MONDAY + 3 * DAY, "day", endpoint="Sales")
     assert set(queries.counts(asked)) == set(timed(endpoint="Sales"))
     buckets = {value(bucket): bucket for bucket in (100, 300)}
@@ -156,7 +156,7 @@ def medians() -> list[int]:
 def test_closing_a_period_waits_for_a_committing_batch(
     console_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """Else a day could be cut of what was there before the batch, and stored after it."""
+    """Otherwise a day's total could be computed before the batch and stored after it."""
     day(MONDAY, {100: 1}, endpoint="Sales")
     HistorySource.objects.update(watermark=MONDAY + DAY)
     cutting = threading.Thread(target=_cut)
@@ -182,7 +182,7 @@ def slowest(**names: str) -> list[queries.SlowMessage]:
 
 
 def test_twenty_slowest_types_from_closed_periods_equal_a_sum() -> None:
-    """Of an endpoint by itself nothing is cut of each type, so all is summed there. The last day goes on."""
+    """An endpoint has no stored totals by type, so everything is summed. The last day is still open."""
     chance = random.Random(11)
     for number in range(40):
         for at in (MONDAY - 7 * DAY, MONDAY, MONDAY + DAY, MONDAY + 2 * DAY):
@@ -198,7 +198,7 @@ def test_twenty_slowest_types_from_closed_periods_equal_a_sum() -> None:
 
 
 def test_whole_days_of_a_window_by_the_hour_are_read_as_days() -> None:
-    """Their buckets are those of their hours: of a week there are seven times fewer rows so."""
+    """A day's buckets are those of its hours: a week needs seven times fewer rows."""
     for begin, bucket in ((MONDAY - 7 * DAY, 100), (MONDAY, 300)):
         for hour in range(-2, 26):
             rolled_up(

@@ -1,4 +1,4 @@
-"""A real standalone cluster, named by one variable: killed drivers and executors heal, and all is as in one process."""
+"""A real standalone cluster, set by one variable: killed drivers and executors recover, with one process's results."""
 
 import fcntl
 import os
@@ -27,7 +27,7 @@ from tests.workers import process_tree
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
-PATIENT = 480.0  # seconds: two executors start beside all else that a machine of two cores has to do
+PATIENT = 480.0  # seconds: two executors start beside everything else on two cores
 WAITING = "select pid from pg_locks where not granted and relation = 'messages.message_archive'::regclass"
 
 
@@ -51,13 +51,13 @@ def test_a_cluster_gives_what_one_process_gives(
 
 
 def found(database: Connection) -> None:
-    """The recorded audit queue, a tenth of it: what takes long here is Spark's start."""
+    """The recorded audit queue, a tenth of it: most time goes into Spark's start."""
     database.run("delete from audit where seq > (select min(seq) + 2000 from audit)")
     Queue.objects.create(schema="public", table="audit", kind="audit")
 
 
 def killed_at_work(dsn: str, connect: Callable[[str], Any], folder: Path, java: str) -> None:
-    """First the driver, then an executor of the next, both while each executor waits for the table it reads."""
+    """First the driver, then an executor of the next one, both while each executor waits for the table."""
     database, locking = connect(dsn), connect(dsn)
     batch = planning.plan_batch(database, sources(database)[0])
     assert batch is not None
@@ -77,7 +77,7 @@ def killed_at_work(dsn: str, connect: Callable[[str], Any], folder: Path, java: 
 
 @contextmanager
 def started(dsn: str, master: str, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Killed with all that it started, where it has not ended. These workers have less memory than Spark asks for."""
+    """Killed with its children if still running. These workers have less memory than Spark requests."""
     own = folder / "conf"
     own.mkdir(exist_ok=True)
     (own / "spark-defaults.conf").write_text(f"spark.executor.memory {MEMORY}\n")
@@ -97,7 +97,7 @@ def started(dsn: str, master: str, folder: Path) -> Iterator["subprocess.Popen[b
 
 
 def both_wait(database: Connection, driver: "subprocess.Popen[bytes]", known: set[int]) -> set[int]:
-    """The sessions of both executors: a server does not notice that who waits for a lock has died."""
+    """Sessions of both executors: a server does not notice that a client waiting for a lock has died."""
 
     def waiting() -> set[int]:
         assert driver.poll() is None, "the driver has ended, and said why"
@@ -108,7 +108,7 @@ def both_wait(database: Connection, driver: "subprocess.Popen[bytes]", known: se
 
 
 def figures() -> list[Any]:
-    """All columns but the number of the row."""
+    """All columns except the row's id."""
     rows = []
     for model in (Rollup, FailureRollup, RetryOutcome):
         names = [field.attname for field in model._meta.concrete_fields if not field.primary_key]
@@ -117,13 +117,13 @@ def figures() -> list[Any]:
 
 
 def kept(folder: Path) -> Any:
-    """All that the manifest's files hold, as a table."""
+    """All rows of the manifest's files, as a table."""
     paths = [str(folder / file.path) for file in DataFile.objects.filter(dataset="history")]
     return pyarrow.dataset.dataset(paths).to_table().sort_by([("source", "ascending"), ("seq", "ascending")])
 
 
 def test_a_folder_that_others_do_not_see_is_told_before_anything_is_read(spark: Any, tmp_path: Path) -> None:
-    """A name that means a folder in this process, and nothing in those that Spark starts."""
+    """A path that is a folder in this process, but does not exist in those that Spark starts."""
     cluster_check.all_see(spark, tmp_path)
     low = os.open(tmp_path, os.O_RDONLY)
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 900)

@@ -1,4 +1,4 @@
-"""Does whoever compares history with what was committed notice one that is wrong? Figures by hand, no Spark."""
+"""The comparison of history with committed messages detects errors: figures by hand, no Spark."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def ms(number: int) -> timedelta:
 
 
 def died(database: Any, at: datetime, **changes: Any) -> None:
-    """Sent 900 ms before it ended, and handled for 100 of them."""
+    """Archive a message sent 900 ms before its end and handled for 100 ms."""
     headers: h.Headers = {"NServiceBus.ProcessingStarted": wire_time(at - ms(100)), **changes.pop("headers", {})}
     about: dict[str, Any] = {
         "queue": ENDPOINTS[0],
@@ -43,7 +43,7 @@ def died(database: Any, at: datetime, **changes: Any) -> None:
 
 @pytest.fixture
 def shop(database: Any) -> Any:
-    """A message that failed and was retried with success half a minute later, and all that figures say of it."""
+    """A message that failed and succeeded when retried half a minute later, with all its figures."""
     expected_counts.noted(database)
     died(database, AT, exception_type=REFUSED, exception_message="Card 17 was refused")
     died(database, AT + ms(30_000), result="success", headers={RETRIED[0]: "1"})
@@ -117,7 +117,7 @@ def test_a_figure_that_is_wrong_is_noticed(change: str, said: set[str], shop: An
 
 
 def test_row_of_a_rolled_back_transaction_is_noticed(shop: Any) -> None:
-    """Noted in the transaction that archives: of another one there is nothing to be counted."""
+    """Recorded in the archiving transaction: others have nothing to be counted."""
     shop.run("begin")
     died(shop, AT, result="success")
     assert wrong(shop) == {"rollups", "histograms"}

@@ -1,4 +1,4 @@
-"""What batches left of hours and days becomes a row a kind, and nobody who asks sees a difference. No Spark."""
+"""Batches' figures of hours and days are folded into one row per kind, without changing any answer. No Spark."""
 
 import random
 import threading
@@ -38,7 +38,7 @@ ASKED: list[dict[str, str]] = [{}, {"endpoint": "Sales"}, {"queue": "q1"}, {"end
 
 
 def left_by_batches(number: int = 40) -> None:
-    """Each leaves some kinds of three hours, days and minutes, timed or not."""
+    """Each batch leaves some kinds of three hours, days and minutes, timed or not."""
     chance = random.Random(11)
     for _ in range(number):
         whose = batch()
@@ -59,7 +59,7 @@ def histogram(chance: random.Random) -> dict[int, int]:
 
 
 def shown() -> list[Any]:
-    """All that Trends asks, of each grain."""
+    """All queries of Trends, by grain."""
     found: list[Any] = []
     for grain, step in STEPS.items():
         for names in ASKED:
@@ -74,7 +74,7 @@ def seen_by_what_is_usual() -> None:
 
 
 def rows_a_kind() -> set[int]:
-    """Of hours and days."""
+    """Rows of hours and days."""
     kinds = Rollup.objects.exclude(grain="minute").values("grain", "at", *KINDS)
     return {each["rows"] for each in kinds.annotate(rows=Count("pk"))}
 
@@ -115,7 +115,7 @@ def test_folding_keeps_closed_periods() -> None:
 
 
 def test_a_batch_that_what_is_usual_has_not_seen_is_left_alone() -> None:
-    """It asks by batch which hours to sum: folded before, they would stay as they were."""
+    """The baselines sum hours by batch: figures folded before would never reach them."""
     rolled_up(MONDAY, 3, grain="hour", endpoint="Sales", batch=batch(aggregated_at=database_clock.now()))
     late = rolled_up(MONDAY, 4, grain="hour", endpoint="Sales")
     tasks.fold_figures()
@@ -128,7 +128,7 @@ def test_a_batch_that_what_is_usual_has_not_seen_is_left_alone() -> None:
 
 
 def test_a_batch_a_minute_leaves_a_row_a_kind() -> None:
-    """Folded now and then, also while the day goes on."""
+    """Folded now and then, during the day too."""
     for minute in range(60):
         rolled_up(MONDAY, 1, {minute: 1}, grain="day", batch=batch(aggregated_at=database_clock.now()))
         if minute % 20 == 19:
@@ -138,7 +138,7 @@ def test_a_batch_a_minute_leaves_a_row_a_kind() -> None:
 
 
 def test_folding_waits_for_a_recompute_of_the_day(console_database: str, connect: Callable[..., Connection]) -> None:
-    """Else figures that were taken away would come back, merged."""
+    """Otherwise deleted figures would return, merged."""
     rolled_up(MONDAY, 3, grain="day", batch=batch(aggregated_at=database_clock.now()))
     folding_now = threading.Thread(target=_fold)
     with transaction.atomic():
@@ -158,7 +158,7 @@ def _fold() -> None:
 
 
 def test_the_steps_to_fold_are_found_by_their_index() -> None:
-    """However long history is: what was folded, and minutes, are not walked through."""
+    """However long history is: folded rows and minutes are not read."""
     left_by_batches(3)
     seen_by_what_is_usual()
     raw_sql.run("analyze pgqueue_rollup, pgqueue_historybatch", {})

@@ -1,4 +1,4 @@
-"""Many files become one: when, how many at once, and that the manifest changes whole or not at all. No Spark."""
+"""Many files become one: when, how many at once, and that the manifest changes completely or not at all. No Spark."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ Make = Callable[..., list[DataFile]]
 
 @pytest.fixture
 def files(console_database: str, tmp_path: Path) -> Make:
-    """So many files of a day, each of a batch of its own with two rows; they were added just now."""
+    """So many new files of a day, each with two rows of its own batch."""
 
     def make(number: int, day: date = DAY, version: str = "v3", **changes: Any) -> list[DataFile]:
         return [made(tmp_path, version, day, batch(), **changes) for _ in range(number)]
@@ -83,7 +83,7 @@ def test_no_more_at_once_than_fills_a_file(files: Make) -> None:
 
 
 def test_the_manifest_changes_whole(files: Make) -> None:
-    """Each row of it names as many rows of each batch as before; its day can still be recomputed."""
+    """Its rows count as many of each batch as before; the day can still be recomputed."""
     old = files(3)
     found = due(many=3)
     compaction = compactions.begin(found)
@@ -131,7 +131,7 @@ def test_a_cancelled_one_changes_nothing_and_rests(files: Make) -> None:
 
 
 def test_compacted_files_are_swept_after_an_hour(files: Make, tmp_path: Path) -> None:
-    """However old the files were: who has just asked the manifest is still reading them."""
+    """However old the files: a reader that has just read the manifest still needs them."""
     files(3)
     for path in tmp_path.rglob("*"):
         os.utime(path, (0, 0))

@@ -1,4 +1,4 @@
-"""Writers that commit late, roll back, prepare; two drivers that race: each committed row is read once. No Spark."""
+"""Writers that commit late, roll back, prepare; two racing drivers: each committed row is read once. No Spark."""
 
 import threading
 from collections import Counter
@@ -23,7 +23,7 @@ WRITERS, TRANSACTIONS, MOST = 5, 12, 7
 
 
 class Reader(threading.Thread):
-    """Plans, reads and ends batches as a driver does, from tables that it looked at when it began."""
+    """Plans, reads and ends batches as a driver does, from the tables it found at the start."""
 
     def __init__(self, dsn: str, is_over: Callable[[], bool]):
         super().__init__(name="reader", daemon=True)
@@ -43,7 +43,7 @@ class Reader(threading.Thread):
             connections.close_all()
 
     def run_once(self, connection: Any, archive: HistorySource) -> bool:
-        """Whether there was anything; ``archive`` stays what it was, as in a driver that is busy with another table."""
+        """Whether there was work. ``archive`` stays stale, as in a driver busy with another table."""
         batch = planning.plan_batch(connection, archive, MOST)
         if batch is None:
             archive.refresh_from_db()
@@ -54,7 +54,7 @@ class Reader(threading.Thread):
             ledger.done(batch, token, len(found), {}, [], [])
             self.read.update(found)
         except ledger.Superseded:
-            pass  # the other one has it
+            pass  # the other driver has it
         return True
 
 
@@ -85,7 +85,7 @@ def test_concurrent_writers_and_readers_read_each_row_once(
 def test_a_table_that_another_driver_read_meanwhile_is_not_read_twice(
     console_database: str, connect: Callable[[str], Any]
 ) -> None:
-    """Its place as this driver saw it is over: neither planned from, nor moved on from."""
+    """The position that this driver saw is stale: it is neither planned from nor advanced."""
     database = connect(console_database)
     with writing(console_database, 1, 4):
         pass
@@ -116,7 +116,7 @@ def test_two_that_plan_at_once_have_one_batch(console_database: str, connect: Ca
 def test_an_audit_queue_with_a_prepared_transaction(
     end: str, console_database: str, connect: Callable[[str], Any]
 ) -> None:
-    """It has no session any more, and still holds a number: nothing is decided before it ends."""
+    """It has no session any more but still holds a number: nothing is decided before it ends."""
     database, slow = connect(console_database), connect(console_database)
     TableQueue(postgresql(), Address("public", "audit")).create(database)
     Queue.objects.create(schema="public", table="audit", kind="audit")

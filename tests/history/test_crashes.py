@@ -1,4 +1,4 @@
-"""A server that crashes gives out again what had not come to its disk: history goes by nothing of that. No Spark."""
+"""A crashed server reuses values that had not reached the disk: history relies on none of them. No Spark."""
 
 import os
 import signal
@@ -48,7 +48,7 @@ def numbers(database: Any) -> set[int]:
 def test_ids_of_what_was_rolled_back_are_those_of_rows_after_a_crash(
     restarted: PostgreSQL, queues: Any, connect: Connect
 ) -> None:
-    """Seen as ended before the crash, they would be taken for read."""
+    """If they counted as ended before the crash, the rows would be taken for read."""
     died(queues)
     (archive,) = sources(queues)
     found = read(queues, archive)

@@ -1,4 +1,4 @@
-"""Delivery times of rollups, merged in SQL, beside the smallest TTBR of the queue: no Spark."""
+"""Delivery times of rollups, merged in SQL, beside the queue's smallest TTBR: no Spark."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ Week = st.lists(st.tuples(st.integers(0, 6), Spans), min_size=1, max_size=12)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(Week)
 def test_a_week_merged_by_sql_has_the_percentiles_of_its_raw_spans(hold: MinimumTtbr, week: list[Any]) -> None:
-    """From p50 to p99.9 within one per cent of what PostgreSQL finds in all of them together."""
+    """p50 to p99.9 within one per cent of PostgreSQL's percentiles of all raw values."""
     Rollup.objects.all().delete()
     today = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     for days_ago, spans in week:
@@ -71,7 +71,7 @@ def test_batches_of_a_week_are_merged_by_bucket(hold: MinimumTtbr) -> None:
     rolled_up("Warehouse", "Shop.Other", {400: 9})
     rolled_up("Warehouse", "Shop.Hold", {400: 9}, grain="hour")
     today = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    rolled_up("Warehouse", "Shop.Hold", {400: 9}, at=today - timedelta(days=7))  # the eighth day, today's with it
+    rolled_up("Warehouse", "Shop.Hold", {400: 9}, at=today - timedelta(days=7))  # the eighth day, counting today
     rolled_up("Warehouse", "Shop.Hold", {310: 0}, at=today - timedelta(days=6))
     ttbr_risk.measure_waits()
     hold.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Minutes of depth outlive the database in files that anybody can read: whole days, each once."""
+"""Depth per minute outlives the database in files: whole days, each once."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_a_day_that_is_over_becomes_a_file(tmp_path: Path) -> None:
     }
     folded(sales.pk, NOON, 4, 5, 6, rated_minutes=1, **known)
     folded(0, NOON, unread=2)
-    assert depth_files.keep(tmp_path) is None  # nothing says that the day is over
+    assert depth_files.keep(tmp_path) is None  # nothing proves that the day is over
     folded(sales.pk, NOON + DAY)
     assert depth_files.keep(tmp_path) == date(2026, 11, 20)
     assert depth_files.keep(tmp_path) is None
@@ -62,7 +62,7 @@ def test_days_without_minutes_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_day_filed_by_two_drivers_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both saw that the day was due; its file is one, and the other's is gone."""
+    """Both saw that the day was due; one file is kept, the other removed."""
     for days in (0, 1):
         folded(0, NOON + days * DAY)
 

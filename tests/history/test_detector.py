@@ -1,4 +1,4 @@
-"""A quarter with four incidents: each is found at its hours with its numbers, and nothing else is called unusual."""
+"""A quarter with four incidents: each is found at its hours with its numbers, and nothing else is reported."""
 
 import math
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ BILL, CANCEL = ("Billing", "Shop.Bill"), ("Sales", "Shop.Cancel")
 
 @pytest.fixture(scope="module")
 def told(databases: Databases) -> Iterator[list[AnomalyPeriod]]:
-    """All of it is read at once, as by whoever switches it on after a quarter."""
+    """All of it read at once, as when history is switched on after a quarter."""
     with databases.clone("console") as dsn, databases.as_django(dsn):
         quarter_dataset.write()
         hourly_totals.see(UNTIL)
@@ -38,11 +38,11 @@ def test_each_incident_is_found_at_its_hours_and_nothing_else_is(told: list[Anom
 
 @pytest.mark.usefixtures("console_database")
 def test_dropped_audit_queue_causes_no_silence() -> None:
-    """An audit queue was dropped: nobody knows what finished since. Of the hours before it is known."""
+    """After its audit queue was dropped, finished messages are unknown. The hours before are known."""
     quarter_dataset.write()
     hourly_totals.see(UNTIL)
     hours = [SILENT.since - HOUR, SILENT.since, SILENT.since + HOUR]
-    HistorySource.objects.create(table="empty", exists=False, watermark=SILENT.since)  # it never told anything
+    HistorySource.objects.create(table="empty", exists=False, watermark=SILENT.since)  # it was never read
     for gone_at, silent in ((SILENT.since + HOUR, [SILENT.since]), (SILENT.since - HOUR, []), (UNTIL, hours[1:])):
         HistorySource.objects.filter(table="audit").update(exists=False, watermark=gone_at)
         findings.judge_messages(hours)
@@ -74,7 +74,7 @@ def quartiles(values: list[float]) -> tuple[float, float, float]:
 
 
 def slowest(at: datetime) -> float:
-    """What 19 in 20 of raw spans do not exceed."""
+    """The 95th percentile of raw values."""
     spans = sorted(happened(at, *BILL).spans.elements())
     return spans[math.ceil(len(spans) * 0.95) - 1]
 

@@ -1,4 +1,4 @@
-"""What a driver runs in: our own Python, and folders that go with it."""
+"""A driver's environment: our own Python, and its temporary folders."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pgqueue_admin.history.runtime import driver_environment
 
-# Spark's workers read the pyspark that is installed, not the zip that Spark puts before it.
+# Spark's workers use the installed pyspark, not the zip that Spark puts before it.
 _SAY = "import sys, pyspark, own; print(sys.executable, pyspark.__file__, own.__file__)"
 
 
@@ -27,7 +27,7 @@ def test_workers_read_what_is_installed_and_what_else_they_are_given(tmp_path: P
     assert said == [sys.executable, spark.origin, str(tmp_path / "own.py")]
 
 
-# What drivers need only while they run is gone when the next one starts, however they ended.
+# Files that drivers need only while running are removed at the next start, however they ended.
 _DRIVER = """
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ sys.stdin.read()
 
 @contextmanager
 def driver(scratch: Path) -> Iterator[Path]:
-    """The folder of one that runs; in the end kill -9."""
+    """The folder of a running driver, which ends with kill -9."""
     child = subprocess.Popen(
         [sys.executable, "-c", _DRIVER, scratch], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -61,7 +61,7 @@ def test_folder_of_a_killed_driver_is_removed_by_the_next_one(tmp_path: Path) ->
 
 
 def test_folder_of_a_running_driver_stays(tmp_path: Path) -> None:
-    """Somebody calls one by hand, beside the one of the supervisor."""
+    """One started by hand, beside the supervisor's."""
     with driver(tmp_path) as first, driver(tmp_path) as second:
         mine = driver_environment.scratch_folder(tmp_path)
         assert len({first, second, mine}) == 3

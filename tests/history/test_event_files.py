@@ -1,4 +1,4 @@
-"""What became of archived messages outlives the archive in files: each event once, none that commits late missed."""
+"""Events of archived messages outlive the archive in files: each once, and late commits are not missed."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ def test_a_day_that_is_over_becomes_a_file_with_who_and_why(
     dead = buried(database, message_id="m-1")
     ana = User.objects.create_superuser("ana")
     operation = single.act("discard", dead, ana, "console", "a test order").operation
-    assert kept(database, tmp_path) == 0  # its day goes on
+    assert kept(database, tmp_path) == 0  # its day is not over
     moved_back(database, 1)
     midnight_passes()
     assert kept(database, tmp_path) == 1
@@ -83,7 +83,7 @@ def test_day_by_day_and_each_event_once(database: Connection, archive: HistorySo
 def test_a_day_on_which_very_much_was_done_is_read_a_part_at_a_time(
     database: Connection, archive: HistorySource, tmp_path: Path
 ) -> None:
-    """Somebody discarded all that lay there: a hundred thousand take no more memory than twenty."""
+    """Everything was discarded at once: a hundred thousand events need no more memory than twenty."""
     dead = [buried(database) for _ in range(3)]
     many = "insert into messages.archive_event (archive_id, who, verb, at) select %s, 'ana', 'discarded', %s"
     for archive_id in reversed(dead):
@@ -108,7 +108,7 @@ def test_a_day_on_which_very_much_was_done_is_read_a_part_at_a_time(
 def test_late_event_is_filed_once(
     database: Connection, archive: HistorySource, console_database: str, connect: Callable[[str], Any], tmp_path: Path
 ) -> None:
-    """By number and time it is from before those that are in files when it commits; by transaction as well."""
+    """At its commit, its number, time and transaction are lower than those already in files."""
     one, two = buried(database), buried(database)
     slow = connect(console_database)
     with slow.transaction():
@@ -161,7 +161,7 @@ def test_event_of_a_prepared_transaction_is_filed_without_waiting(
 
 
 def test_killed_between_file_and_manifest(database: Connection, console_database: str, tmp_path: Path) -> None:
-    """kill -9: its file belongs to nobody and goes with the sweep; the next one writes each event once."""
+    """kill -9: its file is unnamed and swept; the next driver writes each event once."""
     event(database, 7)
     with held_at(NAMED, database):
         driver = start(console_database, tmp_path)
@@ -179,7 +179,7 @@ def test_killed_between_file_and_manifest(database: Connection, console_database
 
 
 def test_file_and_place_are_one_transaction(database: Connection, archive: HistorySource, tmp_path: Path) -> None:
-    """Where the manifest is not written the ledger has not moved on."""
+    """If the manifest is not written, the ledger does not advance."""
     event(database, buried(database))
     database.run("alter table pgqueue_console.pgqueue_datafile add constraint full_disk check (rows = 0)")
     with pytest.raises(django.db.IntegrityError):
@@ -192,7 +192,7 @@ def test_file_and_place_are_one_transaction(database: Connection, archive: Histo
 def test_events_filed_by_two_drivers_are_one_file(
     database: Connection, archive: HistorySource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both have read the same events: those of one are history, and the other's file is gone."""
+    """Both read the same events: one driver's are kept, the other's file is removed."""
     event(database, buried(database))
     settle = layout.settle
 
@@ -210,7 +210,7 @@ def test_events_filed_by_two_drivers_are_one_file(
 def test_day_filed_by_another_driver_is_superseded_by_its_midnight(
     database: Connection, archive: HistorySource, tmp_path: Path
 ) -> None:
-    """No transaction since: the snapshot is the same, and only the midnight tells."""
+    """No transaction since: the snapshot is the same, and only the midnight differs."""
     event(database, buried(database))
     assert kept(database, tmp_path) == 1
     archive.refresh_from_db()
@@ -268,7 +268,7 @@ def test_an_archive_that_has_no_events_is_left_alone(database: Connection, tmp_p
 
 
 def test_a_driver_does_it_with_each_turn_and_needs_no_spark(database: Connection, history: Path) -> None:
-    """Of a message that the archive forgot before, its number is not known."""
+    """The number of a message that the archive forgot before is unknown."""
     event(database, 7)
     assert BatchLoop(spark=object()).run_once() == 0
     (file,) = DataFile.objects.all()

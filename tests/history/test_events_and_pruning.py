@@ -1,4 +1,4 @@
-"""The archive is pruned only of messages whose events are all in files."""
+"""The archive prunes only messages whose events are all in files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("one_day")
 def test_the_archive_waits_until_it_is_in_a_file_what_became_of_a_message(
     database: Connection, settings: Any, tmp_path: Path
 ) -> None:
-    """Once a row is gone nobody knows which number its events are of."""
+    """After a row is deleted, its events can no longer be matched to its number."""
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30, "SPARK_MASTER": "local[2]"}
     (archive,) = sources(database)
     died = database_clock.now() - 40 * DAY
@@ -32,9 +32,9 @@ def test_the_archive_waits_until_it_is_in_a_file_what_became_of_a_message(
     batch = planning.plan_batch(database, archive)
     assert batch
     ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
-    assert tasks.prune_archive() == 1  # the one with which nothing was done
+    assert tasks.prune_archive() == 1  # the one without an event
     assert kept(database, tmp_path) == 0
-    assert tasks.prune_archive() == 0  # it was seen, but what is done today is in no file
+    assert tasks.prune_archive() == 0  # it was read, but today's events are not in a file yet
     HistorySource.objects.update(events_before=midnight(-40))
     moved_back(database, 31)
     assert tasks.prune_archive() == 0

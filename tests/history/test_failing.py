@@ -1,4 +1,4 @@
-"""A batch that fails each time, as where the disk is full, is tried again after pauses that grow; others are read."""
+"""A batch that keeps failing, as on a full disk, is retried after growing pauses; other tables are read."""
 
 import subprocess
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def test_batch_of_a_killed_driver_does_not_pause(database: Any, source: HistoryS
 def test_where_java_has_ended_no_other_table_is_tried(
     database: Any, source: HistorySource, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would fail, too, and rest with the one that brings Java down each time: nobody would ever read it."""
+    """It would fail too, and pause with the table that crashes Java each time: it would never be read."""
     from pgqueue_admin.history.spark.jobs import batch as job
 
     died(database)
@@ -109,7 +109,7 @@ def test_where_java_has_ended_no_other_table_is_tried(
 
 
 def test_exit_code_of_java_is_given_after_its_connection_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one does that is killed: its connections are closed while the system still takes its memory away."""
+    """As when Java is killed: its connections close while the system still frees its memory."""
 
     def refuses() -> None:
         raise ConnectionRefusedError(111, "Connection refused")
@@ -127,7 +127,7 @@ def test_a_driver_leaves_it_alone_and_reads_others(
     history: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Spark cannot write; that it can again is found out after the rest, or when somebody asks."""
+    """Spark cannot write; the driver notices the repair after the pause or on request."""
     died(database)
     (archive,) = sources(database)
     history.mkdir()

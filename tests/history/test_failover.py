@@ -1,4 +1,4 @@
-"""A standby that has all is promoted: the server's log proves it, or somebody says so."""
+"""A standby with all data is promoted: the server's log proves it, or an operator confirms it."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -27,7 +27,7 @@ Connect = Callable[[str], Any]
 def test_a_standby_that_had_all_goes_on_when_somebody_says_so(
     way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
-    """Where nothing proves it, the ledger gives the statement to be copied."""
+    """Without proof, the ledger gives the statement to run."""
     source, comes, how = going_on(way, database)
     promoted = connect(there(follower, console_database))
     one_is_read_and_the_other_promoted(source, comes, database, promoted)
@@ -45,7 +45,7 @@ def test_a_standby_that_had_all_goes_on_when_somebody_says_so(
 def test_a_standby_that_is_proven_to_have_all_goes_on_by_itself(
     way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect, caplog: Any
 ) -> None:
-    """What was planned is read as planned, who was writing is not waited for, and it is logged. Twice in a row."""
+    """Planned batches are read as planned, earlier writers are not waited for, and it is logged. Twice in a row."""
     source, comes, _ = going_on(way, database)
     may_see_timelines(database)
     comes(database)
@@ -85,7 +85,7 @@ def test_a_standby_that_is_proven_to_have_all_goes_on_by_itself(
 def test_incomplete_log_position_proves_nothing(
     missing: str, way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
-    """A ledger of the version before; or its driver read on, at last, and noted nothing of the log."""
+    """A ledger of an older version; or one whose driver read on and recorded no log position."""
     source, comes, _ = going_on(way, database)
     may_see_timelines(database)
     promoted = connect(there(follower, console_database))
@@ -115,7 +115,7 @@ def test_one_byte_read_beyond_the_branch_proves_nothing(
 def test_a_sequence_that_is_not_in_the_log_proves_nothing(
     follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
-    """Such a table is empty where a standby is promoted, and its numbers begin anew."""
+    """An unlogged table is empty after a promotion, and its numbers restart."""
     source, comes, _ = going_on("an audit queue", database)
     may_see_timelines(database)
     database.run("alter table audit set unlogged")
@@ -137,7 +137,7 @@ def test_a_sequence_that_is_not_in_the_log_proves_nothing(
 def one_is_read_and_the_other_promoted(
     source: HistorySource, comes: Callable[..., None], database: Any, standby: Any
 ) -> None:
-    """And has all of the log until then."""
+    """The standby has the whole log until then."""
     comes(database)
     assert read(database, source) == [1]
     has_all_of(database, standby)
@@ -145,7 +145,7 @@ def one_is_read_and_the_other_promoted(
 
 
 def going_on(way: str, database: Any) -> tuple[HistorySource, Callable[..., None], str]:
-    """A source, what comes to it, and what somebody says where nothing was lost (docs/how-to/resume-history.md)."""
+    """A source, its writer, and the operator's statement if nothing was lost (docs/how-to/resume-history.md)."""
     if way == "the archive":
         table, source = ARCHIVE, sources(database)[0]
     else:

@@ -1,4 +1,4 @@
-"""History tells failures apart exactly as the archive does: Spark's columns say what the function says."""
+"""History and the archive compute the same fingerprints: Spark's columns equal the SQL function."""
 
 from typing import Any
 

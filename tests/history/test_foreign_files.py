@@ -1,4 +1,4 @@
-"""Files that another ledger may name: of another console, or of what a restored backup forgot. No Spark."""
+"""Files that another ledger may name: another console's, or one lost in a restored backup. No Spark."""
 
 import os
 from datetime import UTC, date, datetime, timedelta
@@ -27,7 +27,7 @@ DAY = date(2026, 11, 21)
 
 
 def written(place: Path) -> Path:
-    """A file of that folder, older than any that the sweep lets stay."""
+    """A file in that folder, older than the sweep's limit."""
     path = place / f"day={DAY}" / "part.parquet"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"PAR1")
@@ -64,7 +64,7 @@ def test_files_of_a_killed_attempt_go_and_named_ones_stay(console_database: str,
 
 
 def test_file_committed_during_the_sweep_stays(console_database: str, tmp_path: Path) -> None:
-    """Its attempt slept for long: at work at the first look, in the manifest at the second."""
+    """Its attempt paused for long: in progress at the first look, in the manifest at the second."""
     one = open_batch()
     token, path = attempt(one, tmp_path)
     place, left = str(path.relative_to(tmp_path)), [True]
@@ -86,7 +86,7 @@ def test_file_committed_during_the_sweep_stays(console_database: str, tmp_path: 
 def test_an_empty_ledger_takes_nothing_away(
     console_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """DATABASE_URL says another database, and PGQUEUE_HISTORY_DIR the folder of years."""
+    """DATABASE_URL names another database, and PGQUEUE_HISTORY_DIR the folder with years of history."""
     years = [written(of_attempt(tmp_path, number, uuid4())) for number in (7, 8)]
     other = written(of_attempt(tmp_path, 7, uuid4(), "rejected-v1"))
     assert sweep(tmp_path) == 0
@@ -96,7 +96,7 @@ def test_an_empty_ledger_takes_nothing_away(
 
 
 def test_a_ledger_that_was_put_back_takes_nothing_away(database: Any, tmp_path: Path) -> None:
-    """A backup of the console's database is in place again: it gives out the same numbers of batches once more."""
+    """A backup of the console's database was restored: it assigns the same batch numbers again."""
     number = database.value("select nextval('pgqueue_console.pgqueue_historybatch_id_seq')")
     named = ended(open_batch(), tmp_path)
     HistorySource.objects.all().delete()
@@ -113,7 +113,7 @@ def test_a_ledger_that_was_put_back_takes_nothing_away(database: Any, tmp_path: 
 def test_a_day_that_was_compacted_since_the_backup_is_in_files_yet(
     is_known: bool, console_database: str, tmp_path: Path
 ) -> None:
-    """Those that it was made of are gone: all of its rows are there."""
+    """The files it was made from are gone: only it has all their rows."""
     source, token = batch().source, uuid4()
     if is_known:
         about = {"files": 2, "rows": 4, "bytes_before": 8, "state": "abandoned"}
@@ -124,7 +124,7 @@ def test_a_day_that_was_compacted_since_the_backup_is_in_files_yet(
 
 
 def test_of_a_batch_that_an_older_version_tried_any_attempt_may_be(console_database: str, tmp_path: Path) -> None:
-    """It noted none; what it left is swept as it was before."""
+    """It recorded no token; its files are swept as before."""
     one = open_batch()
     HistoryBatch.objects.filter(pk=one.pk).update(attempt=1)
     killed = written(of_attempt(tmp_path, one.pk, uuid4()))
@@ -145,7 +145,7 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 def depth_of_a_day(folder: Path) -> Path:
-    """A file of the depth of one day, as a console with samples alone has them, older than what the sweep lets stay."""
+    """A depth file of one day, as a console with samples alone writes it, older than the sweep's limit."""
     for at in (NOON, NOON + timedelta(days=1)):
         DepthBucket.objects.create(grain="minute", at=at, queue=0, low=1, median=2, high=3)
     assert depth_files.keep(folder) == NOON.date()
@@ -158,7 +158,7 @@ def depth_of_a_day(folder: Path) -> Path:
 def test_depth_that_another_console_filed_stays(
     console_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Both have samples alone, and one folder: neither knows a batch of the other's."""
+    """Both have samples alone and share a folder: neither knows the other's batches."""
     theirs = depth_of_a_day(tmp_path)
     for rows in (DataFile, FileToken, DepthBucket):
         rows.objects.all().delete()
@@ -193,7 +193,7 @@ def test_events_that_nobody_names_go_if_this_ledger_began_them(
 
 
 def test_named_file_without_a_noted_token_stays(console_database: str, tmp_path: Path) -> None:
-    """Nor is a folder that retention left empty."""
+    """Nor is a folder removed that retention left empty."""
     kept = depth_of_a_day(tmp_path)
     FileToken.objects.all().delete()
     empty = of_events(tmp_path, DAY, uuid4()).parent

@@ -1,4 +1,4 @@
-"""Within one per cent, whatever was merged with what."""
+"""Within one per cent, however histograms are merged."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A machine without a Java of its own: the wheel's, behind a wrapper, and what `make run` brings while it runs."""
+"""A machine without Java: the wheel's, behind a wrapper, and the parts that `make run` installs while it runs."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ spark.stop()
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH with what a shell script needs, and no Java."""
+    """A PATH with the tools of a shell script, but no Java."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("bash", "env", "dirname", "ps", "nice"):
@@ -39,7 +39,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_where_the_machine_has_none_it_is_that_of_the_wheel(bare: Path) -> None:
-    """Spark's launcher asks for a module that the wheel leaves out: the wrapper takes that away, and nothing else."""
+    """Spark's launcher requests a module that the wheel lacks: the wrapper removes that option and nothing else."""
     home = java.home(bare / "java")
     assert home == bare / "java"
     assert java.version(str(home / "bin/java")) == 25
@@ -80,7 +80,7 @@ def test_without_the_wheel_it_is_said_what_to_install(bare: Path, monkeypatch: p
 
 @pytest.mark.spark
 def test_spark_runs_on_the_one_of_the_wheel(bare: Path) -> None:
-    """Also where the name of PGQUEUE_STATE_DIR has spaces."""
+    """Even if PGQUEUE_STATE_DIR contains spaces."""
     scratch = bare / "it's a b/spark"
     command = [sys.executable, "-c", JOB, str(scratch)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=4 * PATIENCE, check=False)
@@ -93,7 +93,7 @@ def test_spark_runs_on_the_one_of_the_wheel(bare: Path) -> None:
 
 @pytest.fixture
 def absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A part that is not installed yet; pip would bring it from this folder to where Python looks."""
+    """A part that is not installed yet; pip would install it from this folder."""
     wheel = tmp_path / "pgqueue_probe-1.0-py3-none-any.whl"
     about = {"METADATA": "Metadata-Version: 2.1\nName: pgqueue-probe\nVersion: 1.0\n", "RECORD": ""}
     about["WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -136,7 +136,7 @@ def test_missing_packages_are_named_where_installing_is_off(absent: Path, monkey
 
 
 class Py4JJavaError(Exception):
-    """As Spark raises it; py4j itself would ask Java for these words."""
+    """As Spark raises it; py4j itself would ask Java for this text."""
 
 
 WRITES = """An error occurred while calling o716.parquet.
@@ -175,6 +175,6 @@ adbc_driver_manager.OperationalError: IO: [libpq] Failed to connect: Connection 
     ],
 )
 def test_why_it_failed_is_what_java_or_a_worker_met(text: str, why: str) -> None:
-    """Spark's own first line names one of our calls."""
+    """The first line of Spark's error names one of our calls."""
     assert java.describe(Py4JJavaError(text)) == why
     assert java.said(Py4JJavaError(text)) == f"Py4JJavaError: {why}"

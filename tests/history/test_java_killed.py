@@ -1,4 +1,4 @@
-"""A driver's Java ends alone, or hangs: its process ends, too, with a clear word, and the next one reads on."""
+"""A driver's Java ends or hangs: its process ends too, with a clear message, and the next one continues."""
 
 import os
 import signal
@@ -27,13 +27,13 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """What all drivers of a test say."""
+    """Output of all drivers of a test."""
     return tmp_path / "driver.log"
 
 
 @pytest.fixture
 def start(console_database: str, var: Path, tmp_path: Path, log: Path) -> Iterator[Start]:
-    """``start(patience)``: a driver, with that in hung.py in place of its minutes; with the test it ends."""
+    """``start(patience)``: a driver with this limit of hung.py shortened from minutes; ends with the test."""
     environ = {**os.environ, "DATABASE_URL": console_database, "PGQUEUE_HISTORY_DIR": str(tmp_path / "history")}
     environ |= {"PGQUEUE_STATE_DIR": str(var), "SPARK_MASTER": "local[2,4]"}
     environ |= {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.base_settings"}
@@ -73,7 +73,7 @@ def test_a_driver_without_its_java_gives_way_to_a_new_one(database: Any, start: 
 
 
 def test_a_java_that_hangs_is_ended_and_a_new_one_reads_on(database: Any, start: Start, log: Path) -> None:
-    """It is stopped, not ended: who waits for its answer would wait for ever."""
+    """It is stopped, not ended: without a limit its caller would wait for ever."""
     died(database)
     driver = start("LOOKS = 15")
     reads(driver, 1)
@@ -92,7 +92,7 @@ def test_a_java_that_hangs_is_ended_and_a_new_one_reads_on(database: Any, start:
 def test_a_batch_that_stands_still_ends_and_a_new_process_reads_on(
     database: Any, console_database: str, connect: Callable[[str], Any], start: Start, log: Path
 ) -> None:
-    """Its workers are stopped, in the middle of reading for certain: Java answers, and none of its tasks ends."""
+    """Its workers are stopped while they certainly read: Java answers, but none of its tasks ends."""
     locking = connect(console_database)
     died(database)
     assert planning.plan_batch(database, sources(database)[0])
@@ -118,7 +118,7 @@ WAITING = """select exists (
 
 
 def test_a_java_that_never_comes_up_is_ended(database: Any, start: Start, log: Path, tmp_path: Path) -> None:
-    """Its version it tells, and then stands still, as does who waits for it."""
+    """It reports its version, then hangs, and so does its caller."""
     died(database)
     java = tmp_path / "jdk/bin/java"
     java.parent.mkdir(parents=True)
@@ -146,7 +146,7 @@ def reads(driver: "subprocess.Popen[bytes]", rows: int) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Not where it has ended and nobody asked with what yet."""
+    """False once it has ended, even if unreaped."""
     with suppress(OSError):
         return stat(pid)[0] not in "ZX"
     return False
@@ -158,5 +158,5 @@ def java_of(pid: int) -> int:
 
 
 def workers_of(java: int) -> list[int]:
-    """What Python works for it: it has them made by daemons."""
+    """Its Python workers, which daemons fork."""
     return [worker for daemon in children(java) for worker in [*children(daemon), daemon]]

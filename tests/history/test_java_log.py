@@ -1,4 +1,4 @@
-"""Spark's Java says nothing while all is well, and what is wrong in lines like all others of the product."""
+"""Spark's Java logs nothing while all is well, and errors in lines like the rest of the product."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Which archive of classes a start uses: that of its Java and Spark, or none; and that a child makes one."""
+"""Which class archive a start uses: its own Java's and Spark's, or none; and that a child creates one."""
 
 import os
 import shlex
@@ -30,7 +30,7 @@ def test_existing_class_archive_is_used(java: Path) -> None:
 
 
 def test_its_folder_may_have_spaces(java: Path) -> None:
-    """Spark takes apart what it is told for Java as a shell would."""
+    """Spark splits the options for Java as a shell would."""
     folder = java / "it's a b"
     folder.mkdir()
     archive = jvm_cds.place(folder)
@@ -63,7 +63,7 @@ def test_a_driver_that_has_just_begun_makes_none(java: Path) -> None:
 
 @pytest.mark.spark
 def test_a_child_makes_one_with_nothing_but_java_and_spark(classes: Path | None) -> None:
-    """As the driver starts it: it has no database, and loads none of our tables."""
+    """As the driver starts it: without a database, and without our models."""
     if classes is None:
         pytest.skip("this Java has no base archive, so it can make none")
     assert classes.stat().st_size > 50_000_000

@@ -1,5 +1,6 @@
-"""kill -9 at each named point of a batch and a recompute, while others write, and of a compaction: what it left counts
-for nothing."""
+"""kill -9 at each named point of a batch and a recompute, beside writers, and of a compaction: unfinished work does not
+count.
+"""
 
 import os
 import signal
@@ -49,7 +50,7 @@ def start(dsn: str, folder: Path) -> "subprocess.Popen[bytes]":
 
 @pytest.mark.usefixtures("var")
 def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Callable[[str], Any]) -> None:
-    """One driver after the other, each killed a step further on its way; the last one is left alone."""
+    """Each driver is killed one step later than the previous one; the last one completes."""
     Queue.objects.create(schema="public", table="audit", kind="audit")
     database = connect(archived_console)
     database.run(ALL_FILES_ARE_OLD)
@@ -69,7 +70,7 @@ def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Ca
     assert Rollup.objects.filter(
         batch=None, at__date=RecomputeRequest.objects.get(is_wanted=False, error="").day
     ).exists()
-    assert first.attempt == len(POINTS) - 1  # the one that was only planned began nothing, the last one found it done
+    assert first.attempt == len(POINTS) - 1  # planning alone began no attempt, and the last driver found the work done
     whole_and_alone(tmp_path, database)
     what_was_committed_meanwhile_is_counted(database)
     assert len(list(tmp_path.glob("var/spark/driver-*"))) == 1, "what the killed ones needed is gone"
@@ -87,7 +88,7 @@ def killed_at(point: Point, database: Any, dsn: str, folder: Path) -> None:
 
 
 def killed_in_a_recompute(database: Any, dsn: str, folder: Path) -> None:
-    """Old figures are gone in its transaction alone; whoever comes next makes the day anew."""
+    """Old figures are deleted only in its transaction; the next driver recomputes the day."""
     file = DataFile.objects.filter(dataset="history").earliest("day")
     assert file.day
     before = Rollup.objects.count()
@@ -98,7 +99,7 @@ def killed_in_a_recompute(database: Any, dsn: str, folder: Path) -> None:
 
 
 def killed_in_a_compaction(database: Any, dsn: str, folder: Path) -> None:
-    """Its file is written, and history is as it was."""
+    """Its file is written, but history is unchanged."""
     database.run(MORE_OF_A_DAY)
     killed_at(COMPACTED, database, dsn, folder)
     assert HistoryCompaction.objects.get().state == "running"
@@ -107,7 +108,7 @@ def killed_in_a_compaction(database: Any, dsn: str, folder: Path) -> None:
 
 
 def whole_and_alone(folder: Path, database: Any) -> None:
-    """Each committed row once, in files that the manifest names; what killed attempts left is swept once it is old."""
+    """Each committed row once, in files of the manifest; files of killed attempts are swept once old."""
     named = [str(folder / path) for path in DataFile.objects.values_list("path", flat=True)]
     found = pyarrow.dataset.dataset(named).to_table(["source", "seq"]).to_pylist()
     committed = {("messages.message_archive", row.seq) for row in database.all(ARCHIVED)}

@@ -1,4 +1,4 @@
-"""Nothing is missed and nothing read twice, whoever commits late and whoever else tries: the ledger alone, no Spark."""
+"""Nothing is missed and nothing read twice, despite late commits and other drivers: the ledger alone, no Spark."""
 
 import re
 import threading
@@ -76,7 +76,7 @@ def test_rolled_back_row_plans_no_batch(database: Any) -> None:
 def test_rows_read_are_not_scanned_again_while_a_transaction_is_open(
     database: Any, console_database: str, connect: Connect
 ) -> None:
-    """One that stays open for hours must not have each look pass over all that was read since it began."""
+    """With a transaction open for hours, each look must not scan everything read since it began."""
     slow = connect(console_database)
     (archive,) = sources(database)
     with slow.transaction():
@@ -92,13 +92,13 @@ def test_rows_read_are_not_scanned_again_while_a_transaction_is_open(
 
 
 def test_large_backlog_is_read_by_index(database: Any) -> None:
-    """PostgreSQL by itself reads it all, here where half is new. The next batch goes on where the first ended."""
+    """PostgreSQL by itself would scan it all, as half of it is new. The next batch continues where the first ended."""
     (archive,) = sources(database)
     database.run(MANY)
     read(database, archive, most=100_000)
     database.run(MANY)
     database.run("analyze messages.message_archive")
-    database.run("set random_page_cost = 1000")  # of millions it thinks so where this is 4
+    database.run("set random_page_cost = 1000")  # makes it plan as for millions of rows with 4
     archive.refresh_from_db()
     before = looks(database)
     assert planned(database, archive, most=15_000) == 15_000
@@ -114,7 +114,7 @@ def test_large_backlog_is_read_by_index(database: Any) -> None:
 
 
 def planned(database: Any, archive: HistorySource, most: int) -> int:
-    """How many rows the next batch has, which is done then."""
+    """Plan and end the next batch; return its number of rows."""
     batch = planning.plan_batch(database, archive, most)
     assert batch
     ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
@@ -123,7 +123,7 @@ def planned(database: Any, archive: HistorySource, most: int) -> int:
 
 
 def looks(database: Any) -> Any:
-    """So far: times that the archive was read whole, or by transactions, and rows of it that were found by number."""
+    """So far: full scans of the archive, scans by transaction, and rows found by number."""
     database.value("select pg_stat_force_next_flush()")
     (found,) = database.all("""
         select pg_stat_get_numscans('messages.message_archive'::regclass) as whole,
@@ -140,7 +140,7 @@ select now(), '{}', 'success', 'x', repeat('x', 1000) from generate_series(1, 20
 
 
 def rows_passed_over(database: Any, archive: HistorySource) -> int:
-    """How many rows the look for what came next reads and drops."""
+    """Rows that the query for the next batch reads and discards."""
     params = {"a": archive.snapshot, "b": database.value("select pg_current_snapshot()::text"), "done": 0, "most": 100}
     statements = postgresql().history
     next_ = statements.archive_next(between=statements.between_snapshots, bytes=statements.bytes_unknown)
@@ -150,7 +150,7 @@ def rows_passed_over(database: Any, archive: HistorySource) -> int:
 
 
 def test_a_plan_may_take_longer_than_a_page(database: Any, console_database: str, connect: Connect) -> None:
-    """Beside many old rows it does; here it waits for a lock, so that it does for certain."""
+    """With many old rows it does; here a lock guarantees it."""
     locking, looking = connect(console_database), connect(console_database)
     looking.run("set statement_timeout = '300ms'")
     (archive,) = sources(database)
@@ -202,7 +202,7 @@ def test_an_attempt_that_was_overtaken_commits_nothing(database: Any) -> None:
 
 
 def test_duplicate_seqs_are_found_without_a_sort(database: Any) -> None:
-    """The first one counts, each time that it is read. Nobody has analysed the table."""
+    """The first one counts, each time it is read. The table has no statistics."""
     queue = audit(database)
     database.run("alter table audit drop constraint if exists audit_seq_key; drop index if exists audit_seq_key")
     database.run("create index on audit (seq)")
@@ -219,7 +219,7 @@ def test_duplicate_seqs_are_found_without_a_sort(database: Any) -> None:
 
 
 def test_of_an_error_no_more_is_read_than_anybody_looks_at(database: Any) -> None:
-    """Java has no room for many of its megabytes. A trace is read from both its ends."""
+    """Java has no memory for many errors of megabytes. Both ends of a trace are read."""
     size = 2_000_000
     for said, trace in (("m" * size, "a" * size + "z" * size), ("said", "frames")):
         store.archive_failed(database, DeadMessage(queue="q", headers="{}", exception_message=said, stack_trace=trace))
@@ -233,7 +233,7 @@ def test_of_an_error_no_more_is_read_than_anybody_looks_at(database: Any) -> Non
 
 
 class Fed(BatchLoop):
-    """While it reads a batch, another message comes."""
+    """While it reads a batch, another message arrives."""
 
     def __init__(self, feed: Callable[[], None]):
         super().__init__()
@@ -246,7 +246,7 @@ class Fed(BatchLoop):
 
 
 def test_a_turn_ends_though_more_comes_all_the_time(database: Any) -> None:
-    """Else what it does when all is read, compaction for one, would never be done."""
+    """Otherwise work that follows the last batch, such as compaction, would never run."""
 
     def feed() -> None:
         if HistoryBatch.objects.count() < 5:
@@ -273,7 +273,7 @@ def story(text: str) -> RetryOutcome:
 
 @pytest.mark.parametrize("others", [[], ["more"] * 3000])
 def test_figures_are_kept_as_they_were_counted(database: Any, others: list[str]) -> None:
-    """Whatever names hold: they are streamed, and a text of them ends no row."""
+    """Whatever names contain: rows are streamed as text, and no content ends a row."""
     (archive,) = sources(database)
     died(database)
     batch = planning.plan_batch(database, archive)

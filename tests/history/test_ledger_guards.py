@@ -1,4 +1,4 @@
-"""What the ledger refuses, so that nothing is read twice or never: each guard by what goes wrong without it."""
+"""What the ledger refuses, so that nothing is read twice or missed: each guard by the error it prevents."""
 
 import threading
 from collections.abc import Callable
@@ -26,7 +26,7 @@ MOVED = {"snapshot": "9:9:", "snapshot_target": "9:9:", "seq_done": 9}
 def test_snapshot_restarts_after_a_range_that_filled_its_parts(
     database: Any, console_database: str, connect: Connect
 ) -> None:
-    """The last part was as many as a batch takes, and the next look finds none: what commits late has lower numbers."""
+    """The last part filled a batch and the next query finds none: late commits have lower numbers."""
     slow = connect(console_database)
     (archive,) = sources(database)
     with slow.transaction():
@@ -39,7 +39,7 @@ def test_snapshot_restarts_after_a_range_that_filled_its_parts(
 
 
 def test_ended_batch_cannot_begin(database: Any) -> None:
-    """A driver that planned it, and slept."""
+    """A driver that planned it and then paused."""
     (archive,) = sources(database)
     died(database)
     batch = planning.plan_batch(database, archive)
@@ -64,7 +64,7 @@ def test_a_plan_counts_only_where_all_of_its_place_is_as_it_was(name: str, datab
 
 
 def test_a_plan_waits_for_a_batch_that_is_just_ending(database: Any, console_database: str, connect: Connect) -> None:
-    """Which moves the source on: what was found before was read by then."""
+    """The other driver advances the source: rows found before are read by then."""
     ending = connect(console_database)
     (archive,) = sources(database)
     died(database)
@@ -85,7 +85,7 @@ def test_a_plan_waits_for_a_batch_that_is_just_ending(database: Any, console_dat
 
 
 def test_position_of_another_archive_does_not_count(database: Any) -> None:
-    """Or what was decided there would be pruned here."""
+    """Otherwise the archive would prune rows decided in the other one."""
     now = database_clock.now()
     HistorySource.objects.create(
         table=ARCHIVE,
@@ -103,7 +103,7 @@ def test_position_of_another_archive_does_not_count(database: Any) -> None:
 
 
 def test_a_number_that_was_seen_on_another_timeline_is_looked_for_anew(database: Any) -> None:
-    """Up to it all was decided there; here somebody may just be writing below it."""
+    """Up to it all was decided there; on this timeline, writers may still be below it."""
     source = audit(database)
     put(database)
     assert read(database, source) == [1]
@@ -117,7 +117,7 @@ def test_a_number_that_was_seen_on_another_timeline_is_looked_for_anew(database:
 
 
 def test_how_far_the_log_was_written_never_goes_back(database: Any) -> None:
-    """Two drivers: the one that looked first may say so last."""
+    """Of two drivers, the one that looked first may report last."""
     (archive,) = sources(database)
     found = by_snapshots(database, archive, MOST)
     ledger.nothing_came(archive, found)

@@ -1,4 +1,4 @@
-"""What the manifest will name is on the disk before, with its folders, and is read back by another than its writer."""
+"""Files are on disk with their folders before the manifest names them, and are verified by a different reader."""
 
 import os
 from pathlib import Path
@@ -13,10 +13,10 @@ from pgqueue_admin.models import DataFile, HistoryBatch, HistorySource
 from tests.history.test_depth_files import DAY, NOON, folded
 
 
-# What the manifest will name is on the disk before, with its folders: a power cut leaves no named file empty.
+# Files are on disk with their folders before the manifest names them: a power cut leaves no named file empty.
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """What fsync was asked for, in order; it does its work."""
+    """The paths given to fsync, in order; fsync still runs."""
     asked: list[Path] = []
     fsync = os.fsync
 
@@ -50,7 +50,7 @@ def test_of_a_day_of_depths(tmp_path: Path, settled: list[Path]) -> None:
     assert settled == [path, path.parent, path.parents[1], tmp_path]
 
 
-# What an attempt wrote is read back by another reader than its writer: how many rows, which, and is any twice?
+# A different reader verifies an attempt's files: number of rows, which rows, duplicates.
 LARGE = 2**62
 
 

@@ -44,7 +44,7 @@ ERRORS = Address("public", "error")
 
 @pytest.fixture
 def dead(console_database: str, database: Any) -> int:
-    """The archive id of a failure whose headers say all of VALUES."""
+    """The archive id of a failure whose headers contain all of VALUES."""
     for table in (ERRORS, Address("public", "SecretQueue")):
         database.run(postgresql().queue.create(table=table))
     message = {"id": uuid4(), "ttbr_ms": None, "headers": json.dumps(VALUES), "body": b"{}"}
@@ -58,7 +58,7 @@ def mask(settings: Any, *names: str) -> None:
 
 
 def read(database: Any) -> Any:
-    """The one row that history reads."""
+    """The only row that history reads."""
     batch = planning.plan_batch(database, sources(database)[0])
     assert batch is not None
     (row,) = [row for part in selects(database, batch, 1) for row in database.all(part)]
@@ -70,7 +70,7 @@ def shown(value: Any) -> str:
 
 
 def of(header: str) -> str:
-    """What of its value would be seen."""
+    """The visible text of its value."""
     instant = parse_time(VALUES[header])
     return shown(instant) if instant else VALUES[header].strip('"').rpartition('"')[2]
 
@@ -94,7 +94,7 @@ def test_without_a_mask_columns_are_as_they_were(dead: int, database: Any, setti
 
 @pytest.mark.parametrize("said", ["SecretQueue", '"SecretQueue"', "public.SecretQueue@", "x" * 500])
 def test_its_queue_is_the_one_that_the_archive_finds_it_by(said: str, dead: int, database: Any) -> None:
-    """However its sender wrote it: else one queue were two in Trends, and neither led to its own messages."""
+    """However its sender spells it: otherwise Trends would show two queues, neither finding its messages."""
     database.run("delete from messages.message_archive")
     headers = json.dumps({**VALUES, h.FAILED_Q: said})
     message = {"id": uuid4(), "ttbr_ms": None, "headers": headers, "body": b"{}"}
@@ -104,7 +104,7 @@ def test_its_queue_is_the_one_that_the_archive_finds_it_by(said: str, dead: int,
 
 
 def test_a_failure_stays_one_and_ends_when_it_was_archived(dead: int, database: Any, settings: Any) -> None:
-    """Without a type it would be no failure, without an end it would be rejected."""
+    """Without a type it would be no failure; without an end it would be rejected."""
     mask(settings, *VALUES)
     row, archived = read(database), store.get(database, dead)
     assert archived is not None

@@ -17,7 +17,7 @@ GRIN = "\N{GRINNING FACE}"
 
 
 def read(database: Any, settings: Any, names: list[str], *headers: str) -> list[str | None]:
-    """What leaves the database of them."""
+    """The headers that leave the database."""
     settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": names}
     for each in headers:
         store.archive_failed(database, DeadMessage(queue="q", headers=each))
@@ -65,7 +65,7 @@ def test_a_name_is_known_however_json_may_write_it(name: str, database: Any, set
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_name_is_looked_for_without_the_others(name: str, database: Any, settings: Any) -> None:
-    """What one of them makes a sign of would else find another by luck."""
+    """A pattern made for one name could otherwise match another by luck."""
     written = [json.dumps(name, ensure_ascii=ascii_only) for ascii_only in (True, False)]
     found = read(database, settings, [name], *[f'{{{each}:"{SECRET}"}}' for each in written])
     assert found == [f'{{{each}:"(masked)"}}' for each in written]

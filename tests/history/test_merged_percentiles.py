@@ -1,4 +1,4 @@
-"""A week's percentiles come from the counts of its hours: within one per cent of sorting all that was measured."""
+"""A week's percentiles from the counts of its hours: within one per cent of sorting all raw values."""
 
 import random
 from collections import Counter
@@ -28,7 +28,7 @@ def test_percentiles_of_a_week_match_all_measured_spans(
     database: Any, seed: int, messages: int, middle: float, spread: float
 ) -> None:
     measured, one = by_hour(random.Random(seed), messages, middle, spread), batch()
-    for grain in ("hour", "day"):  # as batches leave them: Trends reads whole days of a week as days
+    for grain in ("hour", "day"):  # as batches store them: Trends reads whole days of a week as days
         for at, spans in in_steps(measured, grain).items():
             counts = Counter(map(bucket, spans))
             rolled_up(at, len(spans), counts, grain=grain, type="Bill", batch=one)
@@ -46,7 +46,7 @@ WEEK = queries.TrendQuery(NOON, NOON + HOURS * HOUR, "hour")
 
 
 def by_hour(chance: random.Random, messages: int, middle: float, spread: float) -> Measured:
-    """As times of queues are: many short ones, a few that are very long, and hours of which each has its own."""
+    """Like queue times: many short ones, a few very long, each hour different."""
     found: Measured = {}
     for _ in range(messages):
         hour = chance.randrange(HOURS)

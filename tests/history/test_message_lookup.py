@@ -1,4 +1,4 @@
-"""Messages of history: the newest of a stretch and each one whole, read from files by a process of its own."""
+"""Messages of history: the newest of a period and each in full, read from files by a separate process."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_discarded_messages_are_found_only_when_asked_for(history: Path) -> None
 
 
 def test_a_name_that_figures_cut_finds_all_that_they_count_by_it(history: Path) -> None:
-    """Beginnings of others do not: up to 800 bytes a name is counted as it is."""
+    """Prefixes of other names do not: names up to 800 bytes are counted in full."""
     begin = "T" * 200
     names = [begin, begin + "a" * 601, begin + "b" * 601, begin + "a" * 600, "T" * 199 + "a" * 700, "\N{SNOWMAN}" * 300]
     write(history, *(message(seq, TEN + seq * SECOND, type=name) for seq, name in enumerate(names, 1)))
@@ -72,7 +72,7 @@ def test_a_name_that_figures_cut_finds_all_that_they_count_by_it(history: Path) 
 
 @pytest.mark.parametrize("others", ["A", "Z"])
 def test_a_file_of_longer_names_alone_is_not_passed_over(history: Path, others: str) -> None:
-    """By least and most of its names it holds no such beginning, only what is longer."""
+    """Its min and max statistics contain no such name, only longer ones."""
     write(history, message(1, type="T" * 900), message(2, type=("T" * 200 + others) * 5))
     assert message_lookup.newest(TrendQuery(HOUR.since, HOUR.until, "hour", type="T" * 200)).matched == 2
 
@@ -100,4 +100,4 @@ def test_lookup_over_the_time_limit_counts_unread_files(history: Path, monkeypat
     write(history, message(2))
     monkeypatch.setattr(message_lookup, "WITHIN", 0.0)
     found = message_lookup.newest(HOUR)
-    assert (found.matched, found.unread) == (1, 2)  # the file in which time ended counts as unread
+    assert (found.matched, found.unread) == (1, 2)  # the file read when time ran out counts as unread

@@ -1,4 +1,4 @@
-"""A folder that is not the one of the manifest is written to by nobody: what lay there would be missing later."""
+"""Nothing is written to a folder other than the manifest's: its files would be missing later."""
 
 from io import StringIO
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_where_the_volume_is_not_mounted_nothing_is_read_until_it_is(database: A
 
 
 def test_a_day_that_is_to_be_made_anew_is_not_waited_for(database: Any, history: Path) -> None:
-    """By the command, which ends and says so; the day stays asked for."""
+    """The command ends with a message; the day stays requested."""
     write(history, message(1))
     sources(database)
     history.rename(history.parent / "volume")
@@ -54,7 +54,7 @@ def test_a_day_that_is_to_be_made_anew_is_not_waited_for(database: Any, history:
 def test_a_day_that_cannot_be_made_anew_keeps_no_other_waiting(
     console_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the command: the first is made, the second fails, the third is made."""
+    """By the command: the first day succeeds, the second fails, the third succeeds."""
     for day in (14, 15, 16):
         RecomputeRequest.objects.create(day=TEN.date().replace(day=day), asked_at=TEN, is_wanted=True)
 

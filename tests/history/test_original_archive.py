@@ -1,4 +1,4 @@
-"""The archive of oliverlambson/pgmq: read by its number, and gone on with by transaction once it is adopted."""
+"""The archive of oliverlambson/pgmq: read by number, and continued by transaction once adopted."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ EMPTIED = "truncate messages.message_archive restart identity"
 
 @pytest.fixture
 def original(database: Any) -> HistorySource:
-    """What the ledger knows of one that nobody has written to yet."""
+    """The ledger's source of an archive without rows."""
     for statement in (NONE_OF_OURS, ORIGINAL, EMPTIED):
         database.run(statement)
     (source,) = sources(database)
@@ -34,7 +34,7 @@ def original(database: Any) -> HistorySource:
 
 
 def finished(connection: Any, number: int = 1) -> None:
-    """As the original's client has it."""
+    """Archive a row as the original's client does."""
     for _ in range(number):
         connection.run(
             "insert into messages.message_archive (created_at, archived_at, message, result, handled_by)"
@@ -73,7 +73,7 @@ def test_original_archive_is_read_by_number_behind_open_writers(
 
 
 def test_rows_are_equal_before_and_after_adoption(original: HistorySource, database: Any) -> None:
-    """The same before it is adopted and after, save what came with that."""
+    """Except for the columns that adoption adds."""
     finished(database)
     (before,) = rows_of(database, planning.plan_batch(database, original))
     assert (before.seq, before.endpoint, before.result) == (1, "worker", "success")
@@ -85,7 +85,7 @@ def test_rows_are_equal_before_and_after_adoption(original: HistorySource, datab
 def test_adopted_it_is_gone_on_with_and_no_row_is_read_twice(
     original: HistorySource, database: Any, console_database: str, connect: Connect
 ) -> None:
-    """Its rows keep their numbers; those that come after have higher ones, also where the last of them were deleted."""
+    """Its rows keep their numbers; later ones are higher, even if the last ones were deleted."""
     late = connect(console_database)
     finished(database, 3)
     assert read(database, original) == [1, 2, 3]
@@ -139,7 +139,7 @@ def test_a_batch_that_was_planned_by_number_is_planned_anew_by_transaction(
 
 
 def test_recreated_archive_is_not_taken_for_the_former_one(original: HistorySource, database: Any) -> None:
-    """Also where that one was adopted before anybody looked."""
+    """Even if it was adopted before anything was read."""
     finished(database, 2)
     assert read(database, original) == [1, 2]
     for statement in (NONE_OF_OURS, ORIGINAL, EMPTIED):
@@ -197,7 +197,7 @@ def test_archive_without_a_grant_or_id_column_is_no_source(
 
 
 def test_original_archive_in_place_of_ours_is_no_source(database: Any) -> None:
-    """Its numbers are others, and nobody says how to go on by number with what was read by transaction."""
+    """Its numbers differ, and no rule converts a position by transaction into one by number."""
     (archive,) = sources(database)
     died(database)
     assert read(database, archive) == [1]

@@ -1,4 +1,4 @@
-"""An audit queue that was made anew in partitions: its numbers come from a sequence that is another table's."""
+"""An audit queue recreated with partitions: its numbers come from another table's sequence."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who gets no processor for long takes a share of it until that is over, and none again from then on."""
+"""A process without CPU time for long takes a share until that is over, and none afterwards."""
 
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """``cpu.idle`` of a group of this test's own, with a process in it."""
+    """``cpu.idle`` of the test's own control group, with a process in it."""
     monkeypatch.setattr(idle_cgroup, "NAME", f"pgqueue-test-{tmp_path.name}")
     with subprocess.Popen(["cat"], stdin=-1) as process:
         made = idle_cgroup.put(process.pid)
@@ -39,7 +39,7 @@ def test_driver_insists_on_cpu_after_its_patience(
 def test_driver_takes_no_cpu_before_its_patience_ends(
     idle: Path, monkeypatch: pytest.MonkeyPatch, console_database: str
 ) -> None:
-    """Asked five times whether it is wanted, it has gone round as often."""
+    """Queried five times, it has run as often."""
     monkeypatch.setattr(cancellation, "EVERY", 0.01)
     asked: list[str] = []
 
@@ -63,7 +63,7 @@ def test_a_java_that_is_silent_is_given_a_share_until_it_answers(idle: Path) -> 
 
 
 def test_a_silence_is_too_long_once_no_look_of_hundreds_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the system lets us make no control group."""
+    """Even if the system allows no control group."""
     monkeypatch.setattr(idle_cgroup, "NAME", "pgqueue-test-none")
     silence = jvm_watchdog.JvmSilence()
     assert not any(silence.is_too_long(False) for _ in range(jvm_watchdog.UP - 1))

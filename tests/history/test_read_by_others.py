@@ -1,4 +1,4 @@
-"""The four lines each that docs/how-to/history.md shows, run as they stand there, on files that a driver wrote."""
+"""The four-line programs of docs/how-to/history.md, run unchanged on files that a driver wrote."""
 
 import re
 from collections import Counter
@@ -56,7 +56,7 @@ COUNTED: dict[str, Callable[[Any], Any]] = {
 
 @contextmanager
 def works_in(folder: Path, spark: Any) -> Iterator[None]:
-    """Java stays where it was started: Spark begun here would be in this folder, too."""
+    """Java keeps its working directory: a Spark started here would have this one."""
     hadoop = spark._jvm.org.apache.hadoop.fs
     files = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())
     before = files.getWorkingDirectory()

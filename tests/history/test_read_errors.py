@@ -1,4 +1,4 @@
-"""What keeps history from being read is told from its first try on until it is over, not by turns with its end."""
+"""An error that keeps history from being read is shown from its first occurrence until it is over."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ Turn = Callable[..., int]
 
 @pytest.fixture
 def keeping(console_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[HistoryProcess]:
-    monkeypatch.setattr(CpuShare, "_leave", lambda *_: None)  # the process of the tests keeps all of them
+    monkeypatch.setattr(CpuShare, "_leave", lambda *_: None)  # the tests' process keeps all of them
     keeping = HistoryProcess(Unasked())  # type: ignore[arg-type]
     yield keeping
     keeping.close()
@@ -91,7 +91,7 @@ def test_error_stays_while_its_batch_pauses(
 
 
 def test_error_ends_with_the_first_batch_read(keeping: HistoryProcess, turns: Callable[[Turn], None]) -> None:
-    """A backlog may take an hour from then on."""
+    """A backlog may take an hour after that."""
 
     def reads_on(driver: BatchLoop, *_: Any) -> int:
         driver._has_read()

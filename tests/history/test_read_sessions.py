@@ -1,4 +1,4 @@
-"""A reader that stands still holds no snapshot for ever: its session is ended from outside, and no other one is."""
+"""A hung reader does not hold a snapshot for ever: its session is terminated from outside, and no other."""
 
 import os
 import re
@@ -38,7 +38,7 @@ for batch in reader.read(QueuePartition("select body from public.large")):
 
 @pytest.fixture
 def read_from() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
-    """One that reads a large table, and has its first rows; it goes on a part for each line that it is told."""
+    """A reader of a large table that has its first rows; it reads on by a part for each input line."""
     readers: list[subprocess.Popen[str]] = []
 
     def read(uri: str) -> "subprocess.Popen[str]":
@@ -55,12 +55,12 @@ def read_from() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
 
 
 def session_of(database: Any, uri: str) -> Any:
-    """Of whoever reads by this name."""
+    """The session of the reader with this name."""
     return database.one(SESSION, {"name": dict(parse_qsl(urlsplit(uri).query))["application_name"]})
 
 
 def waits(database: Any, uri: str) -> bool:
-    """For its reader, and keeps vacuum back."""
+    """Whether it waits for its reader and holds back vacuum."""
     session = session_of(database, uri)
     return session is not None and session.wait_event == "ClientWrite" and session.backend_xmin is not None
 
@@ -76,7 +76,7 @@ SESSION = """select wait_event, backend_xmin, clock_timestamp() - query_start > 
 def test_over_tcp_the_kernel_ends_it(
     database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
 ) -> None:
-    """Also where the driver that would end it is stopped with its reader, or gone."""
+    """Even if the driver that would terminate it is stopped with its reader, or gone."""
     database.run(LARGE)
     uri = without("statement_timeout", for_looking(console_database, limit=3))
     os.kill(read_from(uri).pid, signal.SIGSTOP)
@@ -86,8 +86,9 @@ def test_over_tcp_the_kernel_ends_it(
 def test_the_session_of_a_reader_that_stands_still_is_ended(
     database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
 ) -> None:
-    """Over a socket of files no kernel ends it, and of its time limit it hears by luck alone. One that is within its
-    limit is left alone, however slow it is."""
+    """Over a Unix socket no kernel timeout applies, and its own limit takes effect by luck alone. A session within its
+    limit is left alone, however slow.
+    """
     database.run(LARGE)
     still, slow = (without("tcp_user_timeout", for_looking(console_database)) for _ in range(2))
     os.kill(read_from(still).pid, signal.SIGSTOP)
@@ -104,14 +105,14 @@ def test_the_session_of_a_reader_that_stands_still_is_ended(
 
 @pytest.fixture
 def latin(database: Any, console_database: str) -> Iterator[str]:
-    """A DSN: of an empty database that has one byte a character."""
+    """The DSN of an empty database in a single-byte encoding."""
     database.run("create database latin encoding 'LATIN1' locale 'C' template template0")
     yield f"{console_database.rpartition('/')[0]}/latin"
     database.run("drop database latin with (force)")
 
 
 def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect) -> None:
-    """Files are read by others, and whoever reads Parquet takes its texts for UTF-8."""
+    """Files are read by other programs, and Parquet readers assume UTF-8."""
     headers = '{"Straße":"Zürich"}'
     connect(latin).run("create table public.audit as select %(headers)s::text as headers", {"headers": headers})
     select = "select headers from public.audit where headers like '%ü%'"
@@ -122,7 +123,7 @@ def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect)
 
 
 def test_no_batch_takes_workers_of_the_server(database: Any, console_database: str, connect: Connect) -> None:
-    """However many rows PostgreSQL expects: it is somebody's server, and a batch is read in parts as it is."""
+    """However many rows PostgreSQL expects: it is a production server, and a batch is read in parts anyway."""
     database.run(LARGE)
     free = ("parallel_setup_cost=0", "parallel_tuple_cost=0", "min_parallel_table_scan_size=0")
     asked = f"{console_database}?options={quote(' '.join(f'-c {cost}' for cost in free))}"
@@ -133,7 +134,7 @@ def test_no_batch_takes_workers_of_the_server(database: Any, console_database: s
 def test_session_within_its_limit_is_left_alone(
     database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
 ) -> None:
-    """Looked at by one whose time has come: its session has more of it, or is somebody else's."""
+    """Checked by a watchdog whose time is up: the session has time left, or is another reader's."""
     database.run(LARGE)
     uri = for_looking(console_database)
     read_from(uri)
@@ -146,13 +147,13 @@ def test_session_within_its_limit_is_left_alone(
 
 
 def asked(uri: str, statement: str) -> list[Any]:
-    """Through Arrow's driver, as a batch is read."""
+    """Through Arrow's driver, as batches are read."""
     reader = QueueReader(source_options(uri, []))
     return [row for batch in reader.read(QueuePartition(statement)) for row in batch.to_pylist()]
 
 
 def test_a_batch_is_read_by_who_can_only_read(database: Any, console_database: str) -> None:
-    """The queues' tables are other people's."""
+    """The queues' tables belong to other roles."""
     uri = for_looking(console_database)
     names = ("default_transaction_read_only", "statement_timeout", "timezone")
     ask = ", ".join(f"current_setting('{name}') as {name}" for name in names)
@@ -169,7 +170,7 @@ def test_a_statement_of_a_batch_has_an_end(console_database: str) -> None:
 
 
 def test_reading_locks_out_nobody(database: Any, console_database: str) -> None:
-    """While a batch is read its tables can be written to, and their rows taken."""
+    """While a batch is read, its tables accept writes and deletes."""
     database.run("create table public.busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
     reader = QueueReader(source_options(for_looking(console_database), []))
     batches = reader.read(QueuePartition("select n, body from public.busy"))
@@ -182,7 +183,7 @@ def test_reading_locks_out_nobody(database: Any, console_database: str) -> None:
 
 @pytest.fixture
 def pooler(console_database: str) -> Iterator[Pooler]:
-    """It drops what sessions start with, as PgBouncer does with ``ignore_startup_parameters = options``."""
+    """It drops start-up options, like PgBouncer with ``ignore_startup_parameters = options``."""
     made = Pooler(console_database, size=4, mode="session")
     yield made
     made.close()
@@ -198,7 +199,7 @@ def test_behind_a_pooler_a_batch_is_read_as_elsewhere(database: Any, pooler: Poo
 def test_a_batch_runs_no_strangers_code_behind_a_pooler(
     database: Any, console_database: str, pooler: Pooler, connect: Connect
 ) -> None:
-    """Its statements name functions as everybody does, and what is in ``public`` fits better than what it should be."""
+    """Its statements call functions unqualified, and one in ``public`` matches better than the intended one."""
     database.run("create table public.billed as select 'x'::varchar as headers, 1 as n")
     statement = "select left(headers, n) || right(headers, n) as said from public.billed where left(headers, n) = 'x'"
     with overloads.made(database, console_database):
@@ -212,7 +213,7 @@ def test_a_batch_runs_no_strangers_code_behind_a_pooler(
 def test_read_is_refused_where_others_may_create_on_the_path(
     database: Any, console_database: str, pooler: Pooler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of its own, before anything can be set: it does run what somebody has made."""
+    """The session's own path, before anything can be set: it would run foreign functions."""
     monkeypatch.setitem(settings.PGQUEUE, "HISTORY_URL", "")
     monkeypatch.setattr(read_sessions, "queue_database", lambda: SimpleNamespace(dsn=pooler.dsn))
     assert read_sessions.read_from(database) == pooler.dsn

@@ -1,4 +1,4 @@
-"""Days are made anew from their files: whole, alone, and only where all that was counted is in files. No Spark."""
+"""Days are recomputed from their files: completely, alone, and only if all counted rows are in files. No Spark."""
 
 import threading
 from collections.abc import Callable
@@ -39,7 +39,7 @@ TUESDAY = MONDAY + DAY
 
 @pytest.fixture(autouse=True)
 def files(console_database: str) -> None:
-    """Of both days, as many rows as were counted: two, and one."""
+    """Files of both days with as many rows as were counted: two, and one."""
     for at, rows in ((MONDAY, 2), (TUESDAY, 1)):
         rolled_up(at, rows, grain="day", endpoint="Sales")
         rolled_up(at + HOUR, rows, {100: rows}, grain="hour", endpoint="Sales")
@@ -59,7 +59,7 @@ def asked(at: datetime = MONDAY) -> RecomputeRequest:
 
 
 def anew(day: RecomputeRequest) -> None:
-    """Seven messages, and no failure."""
+    """Recompute the day as seven messages and no failure."""
     row = Rollup.objects.filter(grain="day").first()
     assert row
     row.messages, row.at = 7, datetime.combine(day.day, datetime.min.time(), UTC)
@@ -92,7 +92,7 @@ def test_recompute_replaces_figures_of_batches_and_folded_rows() -> None:
 
 
 def test_recomputed_day_is_shown_at_once() -> None:
-    """What was counted and cut of its steps before is not; that of others is."""
+    """Its old counts and totals are gone; other steps are unchanged."""
     HistorySource.objects.update(watermark=TUESDAY + DAY)
     assert tasks.cut_trends() == 4
     anew(asked())
@@ -144,7 +144,7 @@ def test_files_that_came_meanwhile_are_not_left_out() -> None:
 
 
 def test_a_day_that_has_lost_files_is_not_recomputed() -> None:
-    """Its figures would lose what retention took; also where that happens after somebody asked."""
+    """Its figures would lose what retention deleted, even if that happens after the request."""
     DataFile.objects.filter(day=TUESDAY.date()).delete()
     assert history_requests.recompute(ANA, "console", MONDAY.date(), TUESDAY.date()) == ([MONDAY.date()], 1)
     rolled_up(MONDAY, 5, grain="day")
@@ -163,7 +163,7 @@ def test_days_of_which_nothing_is_known_are_none() -> None:
 
 
 def test_a_day_is_made_anew_alone(console_database: str, connect: Callable[[str], Any]) -> None:
-    """Whoever counts, cuts or folds meanwhile is waited for before its files are looked at."""
+    """It waits for counting, totals and folding before it reads the list of files."""
     day, said = asked(), list[type[BaseException] | None]()
 
     def make_anew() -> None:
@@ -185,7 +185,7 @@ def test_a_day_is_made_anew_alone(console_database: str, connect: Callable[[str]
 
 
 def test_figures_of_a_day_are_found_by_indexes() -> None:
-    """Whoever ends a batch waits meanwhile, and of years the figures of one day are few."""
+    """The end of a batch waits meanwhile, and one day's figures are few among years."""
     for each in YEARS:
         raw_sql.run(each, {"begin": TUESDAY})
     plans = [rows.explain() for rows in recompute_requests.figures_of(asked())]

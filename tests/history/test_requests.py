@@ -1,4 +1,4 @@
-"""Cancel, recompute, keep for so long: through the ledger, and only where it says that files count. No Spark."""
+"""Cancel, recompute, retention: through the ledger, and only if it says that files count. No Spark."""
 
 import os
 import threading
@@ -73,7 +73,7 @@ def test_cancelled_batch_commits_nothing_and_is_planned_anew(database: Any, plan
 
 
 def test_committing_batch_is_not_cancelled_and_its_table_not_held(database: Any, planned: HistoryBatch) -> None:
-    """Its last transaction commits while somebody presses Cancel: there is nothing to cancel, and nothing is held."""
+    """Its last transaction commits during Cancel: there is nothing to cancel, and nothing is blocked."""
     said: list[history_requests.CancelResult] = []
 
     def cancel() -> None:
@@ -97,7 +97,7 @@ WAITS = """select exists (select from pg_stat_activity
 
 
 def test_read_now_skips_dropped_tables(planned: HistoryBatch) -> None:
-    """Nobody looks at it any more, so the wish would never be fulfilled."""
+    """Nothing reads it any more, so the request would never be fulfilled."""
     HistorySource.objects.create(table='"public"."gone"', cursor_kind="numbers", exists=False)
     history_requests.read_now(ANA, "console")
     assert history_requests.wanted_now()
@@ -133,7 +133,7 @@ def test_files_are_kept_for_so_many_days(planned: HistoryBatch, tmp_path: Path) 
 
 
 def test_rejected_rows_are_kept_as_long_since_they_were_read(planned: HistoryBatch, tmp_path: Path) -> None:
-    """Its headers are somebody's, too; a history file of the same batch that is young stays."""
+    """They contain headers of users too; a young history file of the same batch stays."""
     today = database_clock.now().date()
     ended(planned, filed(planned, tmp_path, "turned-away", today, "rejected"), filed(planned, tmp_path, "kept", today))
     DataFile.objects.filter(dataset="rejected").update(day=None)
@@ -145,7 +145,7 @@ def test_rejected_rows_are_kept_as_long_since_they_were_read(planned: HistoryBat
 
 
 def test_a_file_goes_after_its_row_has(database: Any, planned: HistoryBatch, tmp_path: Path) -> None:
-    """Whoever is killed in between leaves a file that nobody names, and no name without a file."""
+    """A kill in between leaves a file without a name, never a name without a file."""
     ended(planned, filed(planned, tmp_path, "a", TODAY - timedelta(days=31)))
     database.run("""
         create function refused() returns trigger language plpgsql as 'begin raise exception ''disk full''; end';
@@ -166,7 +166,7 @@ def test_only_behind_the_ledger(planned: HistoryBatch, tmp_path: Path) -> None:
 
 
 def test_the_sweep_takes_what_no_row_names(planned: HistoryBatch, tmp_path: Path) -> None:
-    """An attempt's whole folder, and files that a killed retention has left."""
+    """A whole attempt's folder, and files left by a killed retention."""
     ended(planned, filed(planned, tmp_path, "kept", TODAY))
     filed(planned, tmp_path, "forgotten", TODAY)
     for dataset in ("v1", "rejected-v1"):
@@ -202,7 +202,7 @@ def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
 
 
 def test_a_table_that_is_gone_holds_no_other_back(database: Any) -> None:
-    """Else no hour since it went is judged any more, and none is cut."""
+    """Otherwise no later hour would be judged or totalled."""
     now = database_clock.now()
     for table, days in (("gone", 900), ("read", 0)):
         about = {"cursor_kind": "numbers", "exists": table != "gone", "watermark": now - timedelta(days=days)}

@@ -1,4 +1,4 @@
-"""An archive that is another table than the one that was read: restored from a dump of some server, or made anew."""
+"""The archive is another table than the one read before: restored from a dump of some server, or recreated."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.history.tables import died, read
 
 Connect = Callable[[str], Any]
 ANOTHER = "another table than the one that was read"
-NOTHING_NEW = {"cluster": ""}  # as the note says
+NOTHING_NEW = {"cluster": ""}  # as the page says
 
 
 def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
@@ -31,7 +31,7 @@ def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
 
 
 def all_new(database: Any, source: HistorySource) -> HistorySource:
-    """The very statements of docs/how-to/resume-history.md."""
+    """The statements of docs/how-to/resume-history.md, verbatim."""
     of_queues, of_console = re.findall(
         r"```sql\n-- on the database with the queues\n(begin;\nupdate .*?)\n\n-- on the console's database\n(.*?)```",
         PAGE.read_text(), re.DOTALL,
@@ -45,7 +45,7 @@ def all_new(database: Any, source: HistorySource) -> HistorySource:
 
 
 def test_from_a_dump_of_this_server(database: Any, console_database: str, tmp_path: Path) -> None:
-    """Its transaction ids say what they said, once somebody has said so."""
+    """Its transaction ids are valid again once an operator says so."""
     (archive,) = sources(database)
     died(database, 2)
     assert read(database, archive) == [1, 2]
@@ -62,7 +62,7 @@ def test_from_a_dump_of_this_server(database: Any, console_database: str, tmp_pa
 def test_from_a_dump_of_another_server(
     restarted: PostgreSQL, database: Any, console_database: str, connect: Connect, settings: Any, tmp_path: Path
 ) -> None:
-    """By their ids its rows were read long ago, and none was: nothing goes before it is in history."""
+    """By their ids its rows were read long ago, but none was: nothing is pruned before it is in history."""
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 1, "SPARK_MASTER": "local[2]"}
     other = connect(restarted.dsn("postgres"))
     schema.install(other)
@@ -90,7 +90,7 @@ def test_made_anew(database: Any, console_database: str, connect: Connect) -> No
     died(database, 2)
     assert read(database, archive) == [1, 2]
     database.run("drop schema messages cascade; drop type public.message_status cascade")
-    anew = connect(console_database)  # the other session knows the type that is gone
+    anew = connect(console_database)  # the other session caches the dropped type
     schema.install(anew)
     died(anew)
     rests(anew, archive, ANOTHER)
@@ -113,7 +113,7 @@ def test_while_a_batch_of_it_was_read(database: Any, console_database: str, tmp_
 def test_behind_a_failover_that_lost_nothing(
     follower: PostgreSQL, database: Any, console_database: str, connect: Connect, tmp_path: Path
 ) -> None:
-    """The server's log says so of the server, and nothing of the table that came after."""
+    """The server's log proves continuity of the server, not of a table restored later."""
     (archive,) = sources(database)
     may_see_timelines(database)
     died(database)
@@ -137,7 +137,7 @@ def test_a_table_that_was_only_rewritten_is_the_same(database: Any) -> None:
 
 
 def test_a_ledger_that_noted_no_table_goes_on(database: Any) -> None:
-    """One of the version before."""
+    """A ledger of an older version."""
     (archive,) = sources(database)
     died(database)
     assert read(database, archive) == [1]

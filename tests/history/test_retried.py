@@ -1,4 +1,4 @@
-"""What was retried: its headers say so, in files of today and in older ones."""
+"""Retried messages are known by their headers, in new files and in older ones."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ NAMES = ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue
 
 @pytest.mark.parametrize("name", NAMES)
 def test_retried_message_has_no_delivery_time(spark: Any, name: str) -> None:
-    """It was sent before it lay in the archive, or waited for its next try; all else is as of any message."""
+    """Its sending was before its death or its delay; everything else is as for any message."""
     said = [AUDITED.replace("{", f'{{"{header}":"1",', 1) for header in (name, "Shop.RetriedFrom")]
     early = said[0].replace("12:00:00:000000", "12:00:01:600000")
     rows = [{"headers": text, "seq": place} for place, text in enumerate([*said, early])]
@@ -43,7 +43,7 @@ def test_retried_message_has_a_story(spark: Any, name: str) -> None:
 
 
 def test_message_discarded_while_waiting_is_in_no_figure(spark: Any) -> None:
-    """A retried message that was taken out of its queue did not die again, and nobody handled it."""
+    """A retried message deleted from its queue neither died again nor was handled."""
     said = AUDITED.replace("{", '{"NServiceBus.Retries":"1",', 1)
     rows = [{"headers": said, "seq": 1, **failed(None, None)}, {"headers": said, "seq": 2}]
     kept = history(parsed(raw(spark, rows[0] | {"result": "discarded"}, rows[1])), "archive", 7)
@@ -57,7 +57,7 @@ def test_message_discarded_while_waiting_is_in_no_figure(spark: Any) -> None:
 
 
 def test_older_files_tell_it_by_their_headers(spark: Any) -> None:
-    """They have no such column, which Spark reads as null."""
+    """They lack that column, which Spark reads as null."""
     said = [AUDITED.replace("{", f'{{"{name}" : "1",', 1) for name in (*NAMES, "Shop.RetriedFrom")]
     rows = [{"headers": text, "message_id": str(place)} for place, text in enumerate(said)]
     now = history(parsed(raw(spark, *rows)), "audit", 7)
@@ -68,7 +68,7 @@ def test_older_files_tell_it_by_their_headers(spark: Any) -> None:
 
 
 def test_an_event_has_a_part_of_each_endpoint_that_received_it(spark: Any) -> None:
-    """All of them have one id: that it failed or succeeded at one is no figure of another."""
+    """All parts have one id: failure or success at one endpoint is no figure of another."""
     said = AUDITED.replace("{", '{"NServiceBus.Retries":"1",', 1)
     succeeded = [{"headers": said.replace("Sales", name), "seq": place} for place, name in enumerate(("Sales", "Mail"))]
     died = {"headers": AUDITED, "endpoint": "Billing", "seq": 3, "result": "failed", **failed("x", "")}

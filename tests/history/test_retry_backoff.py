@@ -1,4 +1,4 @@
-"""A table whose batches are given up again and again is left alone for longer each time; nobody else waits for it."""
+"""A table whose batches are repeatedly abandoned pauses longer each time; other tables do not wait."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Minutes go first, then hours; days stay. A window that reaches further back is shown in what is still there."""
+"""Minutes are deleted first, then hours; days stay. A window that reaches further back is shown in what remains."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
 def counted(at: datetime) -> None:
-    """Once in each grain, as a batch leaves it."""
+    """One message in each grain, as a batch counts it."""
     day = at.replace(hour=0, minute=0)
     for grain, begun in (("minute", at), ("hour", at.replace(minute=0)), ("day", day)):
         rolled_up(begun, delivery={100: 1}, grain=grain)
@@ -44,7 +44,7 @@ def test_minutes_go_before_hours_and_days_stay() -> None:
 
 
 def test_a_chunk_is_the_oldest_by_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that stay lie before the others, and are not walked through."""
+    """Rows to keep come first in the table and are not scanned."""
     monkeypatch.setattr(retention, "CHUNK", 50)
     ages = [timedelta(days=1 + 60 * (i // 3_000), minutes=i % 3_000) for i in range(6_000)]
     timings: dict[str, list[int]] = {f"{name}_buckets": [] for name in ("critical", "processing", "delivery")}
@@ -84,7 +84,7 @@ def test_failures_and_stories_stay_as_long_as_hours() -> None:
 
 
 def test_failures_of_an_hour_or_day_go_once_all_of_it_is_too_old() -> None:
-    """What failed later in that day is still known by its minute, and a day that was counted stands for all of it."""
+    """Later failures of that day are still known by minute, and a day's row stands for all of it."""
     for days in (799, 800, 801):
         counted(NOW - days * DAY)
         failed(NOW - days * DAY, "f")
@@ -139,6 +139,6 @@ def test_empty_window_keeps_the_finest_grain() -> None:
 
 
 def finest(days: int, grain: str = "minute") -> str:
-    """Of an hour so many days ago."""
+    """The finest grain for an hour so many days ago."""
     at = NOW - days * DAY
     return retention.finest(grain, at - HOUR / 2, at + HOUR / 2)

@@ -1,4 +1,4 @@
-"""Numbers that say nothing, or began anew: nothing is read by them before somebody says how to go on."""
+"""Meaningless or restarted numbers: reading stops until an operator says how to continue."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ Connect = Callable[[str], Any]
     ],
 )
 def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, database: Any) -> None:
-    """Rather a warning that it stands still than rows that are missing, and nobody told."""
+    """A warning that reading stopped is better than rows missing silently."""
     source = audit(database)
     for _ in range(3):
         put(database)
@@ -60,7 +60,7 @@ def emptied(database: Any) -> None:
 def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
     begin_anew: Callable[[Any], None], why: str, database: Any
 ) -> None:
-    """Between two looks, with more rows than there were: the first of them would never be read."""
+    """Between two reads, with more rows than before: the first of them would never be read."""
     source = audit(database)
     put(database)
     assert read(database, source) == [1]
@@ -77,7 +77,7 @@ def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
 
 
 def rests_until_somebody_says(begin_anew: Callable[[Any], None], database: Any, source: HistorySource) -> None:
-    """Its numbers begin anew with three rows; none is read before somebody says that all are new, then each is."""
+    """Its numbers restart with three rows; none is read before an operator says that all are new, then each is."""
     begin_anew(database)
     for _ in range(3):
         put(database)
@@ -90,7 +90,7 @@ def rests_until_somebody_says(begin_anew: Callable[[Any], None], database: Any, 
 
 @pytest.mark.parametrize("begin_anew", [made_anew, emptied])
 def test_batch_planned_before_seqs_restarted_is_planned_anew(begin_anew: Callable[[Any], None], database: Any) -> None:
-    """Its range is of rows that are gone; rows of other messages have these numbers now."""
+    """Its range belongs to deleted rows; other messages have these numbers now."""
     source = audit(database)
     put(database)
     left_open = planning.plan_batch(database, source)
@@ -114,7 +114,7 @@ def test_seq_seen_before_seqs_restarted_is_looked_for_anew(
 
 
 def test_operator_reset_during_a_batch_is_kept(database: Any) -> None:
-    """The batch is of the table that was; from its start the one that is now is read."""
+    """The batch is of the old table; the new one is read from its start."""
     source = audit(database)
     put(database)
     batch = planning.plan_batch(database, source)
@@ -132,7 +132,7 @@ def test_operator_reset_during_a_batch_is_kept(database: Any) -> None:
 
 
 def test_reading_rests_after_seqs_went_back_even_if_past_the_position(database: Any) -> None:
-    """A standby that lagged was promoted, or somebody called setval: rows of low numbers came anew, and more since."""
+    """A lagging standby was promoted, or setval was called: rows with low numbers came again, and more since."""
     source = audit(database)
     for _ in range(3):
         put(database)
@@ -162,7 +162,7 @@ def test_a_sequence_that_was_set_back_to_its_start_is_noticed(database: Any) -> 
 
 @pytest.mark.parametrize("kept", ["vacuum full audit", "truncate audit", "select setval('audit_seq_seq', 7)"])
 def test_a_table_that_is_rewritten_or_emptied_is_gone_on_with(kept: str, database: Any) -> None:
-    """Its numbers go on, so nothing is missed."""
+    """Its numbers continue, so nothing is missed."""
     source = audit(database)
     put(database)
     assert read(database, source) == [1]
@@ -173,7 +173,7 @@ def test_a_table_that_is_rewritten_or_emptied_is_gone_on_with(kept: str, databas
 
 
 def test_a_table_that_was_renamed_is_read_on_where_it_was(database: Any) -> None:
-    """As who puts an old audit queue aside does; and back, maybe. By its messages it is an audit queue yet."""
+    """An old audit queue set aside, and perhaps renamed back. By its messages it is still an audit queue."""
     source = audit(database)
     put(database)
     put(database)

@@ -1,4 +1,4 @@
-"""Batches beside others who need the machine: each asks, and is half as large where they do."""
+"""Batches on a busy machine: each checks the load, and is half as large if other processes need it."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows are read from a standby once it has what was planned, and never before. A real one, by streaming replication."""
+"""Rows are read from a real standby (streaming replication) once it has all planned ones, never before."""
 
 import traceback
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def test_read_waits_until_the_standby_has_the_planned_rows(
 def test_server_that_is_no_standby_is_not_read(
     follower: PostgreSQL, server: PostgreSQL, console_database: str, connect: Callable[[str], Any], settings: Any
 ) -> None:
-    """The database itself, a standby that was promoted, and one that is down: a batch stays planned, and says why."""
+    """The primary itself, a promoted standby, and one that is down: the batch stays planned, with the reason."""
     database = connect(console_database)
     died(database)
     (archive,) = sources(database)
@@ -78,7 +78,7 @@ def test_server_that_is_no_standby_is_not_read(
 def test_a_password_is_in_no_note(
     dsn: str, console_database: str, connect: Callable[[str], Any], settings: Any
 ) -> None:
-    """What libpq says of an address that it cannot read has all of it, and everybody reads History."""
+    """libpq quotes an address it cannot parse in full, and every user can read History."""
     read_there(settings, dsn)
     with pytest.raises(read_sessions.StandbyUnreachable, match="The URL of the database cannot be read") as refused:
         read_sessions.read_from(connect(console_database))

@@ -1,4 +1,4 @@
-"""Each step on rows written out: what goes in, what comes out."""
+"""Each step on rows written out: input and output."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 
 def utc(moment: datetime) -> datetime:
-    """Spark gives times without a zone, in the zone of this process."""
+    """Spark returns times without a zone, in this process's zone."""
     return moment.astimezone(UTC)
 
 
@@ -94,7 +94,7 @@ def test_times_that_nobody_meant_are_none(spark: Any) -> None:
 
 
 def test_names_are_such_as_a_database_can_hold(spark: Any) -> None:
-    """No NUL anywhere, and in figures no more than an index takes."""
+    """No NUL anywhere, and in figures no more than an index accepts."""
     said = AUDITED.replace("Sales", "Sa\\u0000les" + "s" * 5000).replace("m-1", "m\\u0000")
     kept = history(parsed(raw(spark, {"headers": said})), "audit", 7)
     assert kept.collect()[0].message_id == "m"
@@ -107,7 +107,7 @@ def test_names_are_such_as_a_database_can_hold(spark: Any) -> None:
 
 
 def test_an_error_that_opens_quotes_and_closes_none_keeps_nobody_waiting(spark: Any) -> None:
-    """Each of them has all that follows looked through: of a megabyte, that would take hours."""
+    """Each open quote would scan the rest: hours for a megabyte."""
     message = "Refused: " + "\N{LEFT DOUBLE QUOTATION MARK}" * 1_000_000
     (row,) = failures(
         history(parsed(raw(spark, {"headers": AUDITED, **failed(message, message)})), "audit", 7)
@@ -135,7 +135,7 @@ def test_a_delayed_message_waits_from_when_it_was_due(spark: Any) -> None:
 
 
 def test_message_due_before_it_was_sent_waits_from_its_sending(spark: Any) -> None:
-    """A timeout of a time that is over, or one that was sent on: before it was there it could not wait."""
+    """An overdue timeout, or a forwarded message: it could not wait before it existed."""
     due = AUDITED.replace("{", '{"NServiceBus.DeliverAt":"2026-11-14 11:00:00:000000 Z",', 1)
     (row,) = history(parsed(raw(spark, {"headers": due})), "audit", 7).collect()
     assert (row.critical_ms, row.delivery_ms, row.skewed) == (1750, 1500, False)
@@ -173,7 +173,7 @@ def test_failures_are_counted_by_minute_and_fingerprint(spark: Any) -> None:
 
 
 def test_batches_share_the_code_that_spark_writes(spark: Any) -> None:
-    """Code that differs is compiled again, and is slow until it has run for seconds."""
+    """Different code is compiled again, and is slow for its first seconds."""
     first, second = (code(history(parsed(raw(spark, {})), "archive", batch)) for batch in (7777, 8888))
     assert first == second
     assert "GeneratedIterator" in first
@@ -185,7 +185,7 @@ def code(frame: DataFrame) -> str:
 
 
 def test_story_has_a_part_for_each_minute(spark: Any) -> None:
-    """Any window then has what was in it, and the figures of one day can be made anew from its files alone."""
+    """Any window then has its part, and one day's figures can be recomputed from its own files."""
     died = {"result": "failed", "message_id": "a", "endpoint": "Sales", **failed("x", "")}
     last = ENDED.replace(second=59)
     rows = [
@@ -200,7 +200,7 @@ def test_story_has_a_part_for_each_minute(spark: Any) -> None:
 
 
 def test_story_has_a_part_for_each_queue_and_type(spark: Any) -> None:
-    """Whoever asks for one queue or type finds what failed there, whatever else became of that message."""
+    """A query for one queue or type finds its failures, whatever else happened to the message."""
     died = {"result": "failed", "message_id": "a", "endpoint": "Sales", "ended_at": ENDED, **failed("x", "")}
     rows = [{**died, "queue": name, "message_type": kind} for name, kind in (("q", "A"), ("r", "A"), ("r", "B"))]
     rows = [{**row, "seq": place} for place, row in enumerate([*rows, rows[0]])]
@@ -209,7 +209,7 @@ def test_story_has_a_part_for_each_queue_and_type(spark: Any) -> None:
 
 
 def test_a_masked_id_is_no_id(spark: Any) -> None:
-    """Or all messages were one, with one story."""
+    """Otherwise all messages would be one, with one story."""
     said = '{"NServiceBus.MessageId":"(masked)","NServiceBus.ConversationId":"(masked)","NServiceBus.Retries":"1"}'
     rows = [{"seq": place, "headers": said, "ended_at": ENDED, "result": "failed"} for place in (1, 2)]
     told = parsed(raw(spark, *rows))
@@ -218,7 +218,7 @@ def test_a_masked_id_is_no_id(spark: Any) -> None:
 
 
 def test_a_message_has_one_story(spark: Any) -> None:
-    """Of parts: failed twice, then succeeded; succeeded as a retry of what failed elsewhere. At once: no story."""
+    """Its parts: failed twice, then succeeded; succeeded as a retry of another part's failure. At once: no story."""
     died = {"result": "failed", "message_id": "a", "queue": "q", "endpoint": "Sales", **failed("x", "")}
     retried = '{"Pgqueue.RetriedFrom":"4","NServiceBus.ProcessingEnded":"2026-11-14 12:09:00:000000 Z"}'
     rows = [
@@ -242,7 +242,7 @@ def test_a_message_has_one_story(spark: Any) -> None:
 
 
 def test_second_batch_calls_java_fewer_than_600_times(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each question is a way to another process and back, and the first batch has asked most of them."""
+    """Each call is a round trip to another process, and the first batch has made most of them."""
     asked, frame, ways = list[str](), raw(spark, {"headers": AUDITED}), spark.sparkContext._gateway._gateway_client
     ask = ways.send_command
 
@@ -258,7 +258,7 @@ def test_second_batch_calls_java_fewer_than_600_times(spark: Any, monkeypatch: p
 
 
 def test_a_span_falls_into_the_bucket_that_pages_read_it_from(spark: Any) -> None:
-    """Java counts, Python cuts: a bucket that is off by one is a percentile that is off by two per cent."""
+    """Java counts, Python reads: a bucket off by one is a percentile off by two per cent."""
     spans = [-1, 0, *range(1, 3000), *(10**power + more for power in range(4, 13) for more in (-1, 0, 1))]
     counted_by_spark = spark.createDataFrame([(span,) for span in spans], "ms long").select(
         bucket_of("ms").alias("number")

@@ -1,4 +1,4 @@
-"""Failures by fingerprint, and one story a message, from what batches left: no Spark."""
+"""Failures by fingerprint, and one story per message, from batches' figures: no Spark."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -83,7 +83,7 @@ def test_all_stories_of_the_window_are_counted_and_the_last_are_told() -> None:
 
 @pytest.mark.parametrize("messages", [1, 2, 10, 20, 100, 1_000, 3 * 2**31])
 def test_percentiles_are_those_of_a_sorted_list_also_at_its_edges(messages: int) -> None:
-    """As percentile_disc has them: of twenty the 19th is the 95th percentile, of a hundred the 99th the 99th."""
+    """Like percentile_disc: of twenty, the 19th is the 95th percentile; of a hundred, the 99th is the 99th."""
     fast = messages - math.ceil(messages / 100)  # the slowest hundredth, one at least
     middle = math.ceil(messages / 20) - math.ceil(messages / 100)
     numbers = {100: fast - middle, 200: middle, 300: messages - fast}
@@ -95,14 +95,14 @@ def test_percentiles_are_those_of_a_sorted_list_also_at_its_edges(messages: int)
 
 
 def _at(numbers: dict[int, int], rank: int) -> int:
-    """The bucket of the one at that place of all, the first at 1."""
+    """The bucket of the value at that rank, starting at 1."""
     upto = accumulate(numbers.values())
     return next(bucket for bucket, last in zip(numbers, upto, strict=True) if last >= rank)
 
 
 @pytest.mark.parametrize("result", ["failed", "rejected", "lock_expired"])
 def test_every_result_but_success_counts_as_failed(result: str) -> None:
-    """Of the lease queue too, and of a result that a later version may have."""
+    """Results of the lease queue too, and of a later version."""
     rolled_up(TEN, 3, result=result, endpoint="Sales")
     rolled_up(TEN, 1, endpoint="Sales")
     (counts,) = queries.counts(asked()).values()

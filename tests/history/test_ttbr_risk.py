@@ -32,7 +32,7 @@ def test_wait_equal_to_the_ttbr_is_in_time() -> None:
 
 @pytest.mark.parametrize(("longest", "safe"), [(1_000, 3_990), (4_800, 152), (5_000, None)])
 def test_the_largest_safe_delay_leaves_999_in_1000_in_time(longest: int, safe: int | None) -> None:
-    """As exact as the buckets are: one per cent of what was waited, on the safe side."""
+    """As exact as the buckets: one per cent of the waits, on the safe side."""
     found = waits(ms_10=1_000, **{f"ms_{longest}": 100}).safe_delay_ms(TTBR)
     assert (found is None) == (safe is None)
     if found is not None and safe is not None:

@@ -1,4 +1,4 @@
-"""Spark for an account that is only a number (OpenShift), and what is said of a Java that does not start."""
+"""Spark under a numeric account (OpenShift), and the message for a Java that does not start."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ print("read", spark.read.parquet(str(folder / "rows")).count(), spark.sparkConte
 
 
 def as_a_number(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
-    """It may read what root may, since Python may be in root's home; it has no name, no home and no other right."""
+    """It may read what root may, as Python may be in root's home; it has no name, no home and no other right."""
     assert os.geteuid() == 0, "only root may become another account"
     folder.mkdir()
     os.chown(folder, NUMBER, NUMBER)

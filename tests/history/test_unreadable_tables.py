@@ -1,4 +1,4 @@
-"""What one table cannot give keeps no other back, and nothing is called complete that is not."""
+"""An unreadable table blocks no other, and nothing incomplete is called complete."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ def ended(batch: HistoryBatch | None) -> HistoryBatch:
 
 
 def test_complete_is_what_the_snapshot_saw_that_was_read_up_to(database: Any) -> None:
-    """Not what came while it was read in parts."""
+    """Not what arrived while it was read in parts."""
     (archive,) = sources(database)
     died(database, 6)
     ended(planning.plan_batch(database, archive, 4))
@@ -46,7 +46,7 @@ def test_complete_is_what_the_snapshot_saw_that_was_read_up_to(database: Any) ->
 
 @pytest.fixture
 def looking(console_database: str, connect: Connect, database: Any) -> Iterator[Any]:
-    """A session that may read what it is granted only."""
+    """A session that may read only what it is granted."""
     for statement in (
         "create role only_looks_at_some", "grant usage on schema messages to only_looks_at_some",
         "grant select on all tables in schema messages to only_looks_at_some",
@@ -70,7 +70,7 @@ class Reading:
 
 
 def turned(monkeypatch: pytest.MonkeyPatch, looking: Any) -> tuple[list[str], DatabaseError | None]:
-    """Of which tables a turn read batches, and what it raised; without Spark."""
+    """The tables whose batches a turn read, and its error; without Spark."""
     from pgqueue_admin.history.spark.jobs import batch as job
 
     read: list[str] = []
@@ -87,7 +87,7 @@ def turned(monkeypatch: pytest.MonkeyPatch, looking: Any) -> tuple[list[str], Da
 def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
     database: Any, history: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or the next table would be read by machines that do not see the folder, and none of its rows come to it."""
+    """Otherwise machines that do not see the folder would read the next table, and its rows would be lost."""
     from pgqueue_admin.history.spark import cluster_check, session
     from pgqueue_admin.history.spark.jobs import batch as job
 
@@ -180,7 +180,7 @@ def test_archive_in_a_forbidden_schema_holds_up_no_queue(
 
 
 def test_table_never_read_to_its_end_holds_up_no_figures(database: Any) -> None:
-    """Hours are counted, judged and folded up to where the others are whole; the page still says that not all is."""
+    """Hours are counted, judged and folded as far as the others are complete; the page still reports the gap."""
     (archive,) = sources(database)
     assert planning.plan_batch(database, archive) is None
     audit_queue(database)
@@ -199,7 +199,7 @@ def test_without_an_archive_audit_queues_are_read(database: Any) -> None:
 
 
 def test_batch_of_a_dropped_table_is_abandoned(database: Any) -> None:
-    """Nobody could read it, and History would offer for ever to cancel it. Should it come back, it is planned anew."""
+    """It can never be read, and History would always offer to cancel it. If the table returns, it is planned again."""
     audit_queue(database)
     put(database)
     source = next(each for each in sources(database) if each.cursor_kind == "numbers")

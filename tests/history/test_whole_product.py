@@ -1,4 +1,4 @@
-"""The whole product with history on: charts fill by themselves, a killed driver heals, and nothing stays behind."""
+"""The whole product with history on: charts fill by themselves, a killed driver recovers, nothing is left behind."""
 
 import json
 import os
@@ -56,9 +56,9 @@ def test_history_fills_and_heals(tmp_path: Path) -> None:
 
 
 def is_whole(database: Any, live: int = 1) -> bool:
-    """Whether the rollups count what a plain SELECT counts: all of the recorded shop, of the live one what was read.
+    """Whether rollups count what a plain SELECT counts: all of the recorded shop, of the live one what was read.
 
-    ``live``: the row up to which the audit queue of the live shop, that never stops growing, must have been read.
+    ``live``: the row up to which the live shop's ever-growing audit queue must have been read.
     """
     counted: bool = database.value(
         f"""

@@ -1,4 +1,4 @@
-"""Transaction ids that say nothing any more: a server that is another one, or an older state of the same."""
+"""Transaction ids that became meaningless: another server, or an older state of the same."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ MARKED = {"cluster": "", "snapshot": "", "snapshot_target": "", "seq_done": 0}
 
 
 def marked(database: Any, source: HistorySource, at: Any) -> None:
-    """What was read, by the very statement of docs/how-to/resume-history.md."""
+    """Mark what was read, with the statement of docs/how-to/resume-history.md verbatim."""
     source.refresh_from_db()
     mark = of_docs("update messages.message_archive set xid = case").replace("2026-11-25 03:00", str(at))
     mark = mark.replace("...snapshot...", source.snapshot).replace(
@@ -34,21 +34,21 @@ def marked(database: Any, source: HistorySource, at: Any) -> None:
 
 
 def of_docs(begin: str) -> str:
-    """What is to be said to the database with the queues, from there on."""
+    """The statements for the queues' database on the page, from ``begin`` on."""
     block = re.search(rf"with these values\n({re.escape(begin)}.*?)\n\n--", PAGE.read_text(), re.DOTALL)
     assert block
     return block[1]
 
 
 def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
-    """Somebody says how to go on."""
+    """Tell the ledger how to continue, as an operator does."""
     HistorySource.objects.filter(table=ARCHIVE).update(**how)
     source.refresh_from_db()
     return source
 
 
 def used_up(database: Any, number: int) -> None:
-    """So many transaction ids."""
+    """Use up that many transaction ids."""
     for _ in range(number):
         database.run("select pg_current_xact_id()")
 
@@ -57,7 +57,7 @@ def used_up(database: Any, number: int) -> None:
 def test_a_standby_that_lagged_and_was_promoted(
     more: int, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
-    """It gives out ids once more that were read up to, and is past them at the next look, or not yet."""
+    """It reuses ids that were already read, and has passed them at the next read, or not yet."""
     (archive,) = sources(database)
     may_see_timelines(database)
     promoted = connect(there(follower, console_database))
@@ -84,7 +84,7 @@ def test_a_standby_that_lagged_and_was_promoted(
 def test_numbers_of_a_standby_that_lagged_and_was_promoted(
     follower: PostgreSQL, database: Any, console_database: str, connect: Connect
 ) -> None:
-    """At the next look its sequence is past what was read, and nothing but the timeline tells."""
+    """At the next read its sequence is past the position, and only the timeline differs."""
     queue = audit(database)
     may_see_timelines(database)
     promoted = connect(there(follower, console_database))
@@ -97,7 +97,7 @@ def test_numbers_of_a_standby_that_lagged_and_was_promoted(
     queue.refresh_from_db()
     assert read(database, queue) == [2], "which is lost"
     promoted.value("select pg_promote()")
-    for _ in range(40):  # a sequence writes ahead of itself by 32
+    for _ in range(40):  # a sequence logs 32 values ahead
         put(promoted)
     rests(promoted, queue, "a standby was promoted")
     HistorySource.objects.filter(pk=queue.pk).update(oid=None, seq_done=1)
@@ -106,7 +106,7 @@ def test_numbers_of_a_standby_that_lagged_and_was_promoted(
 
 
 def test_ids_that_went_back_are_noticed_once_and_stay_said(database: Any) -> None:
-    """An older state of the same server: a copy of its disk that was put in its place, say."""
+    """An older state of the same server, such as a copy of its disk put back."""
     (archive,) = sources(database)
     died(database)
     ahead = database.value("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint") + 20
@@ -125,7 +125,7 @@ def cluster(database: Any) -> str:
 
 
 def test_a_dump_in_another_server(database: Any) -> None:
-    """Its rows have ids that come there in years; some of them were not read before."""
+    """Its rows have ids that the new server reaches in years; some were not read before."""
     (archive,) = sources(database)
     died(database, 4)
     database.run("update messages.message_archive set xid = (900000000 + seq)::text::xid8 where seq < 4")
@@ -137,7 +137,7 @@ def test_a_dump_in_another_server(database: Any) -> None:
 
 
 def test_the_server_of_before_is_read_on_when_it_is_back(database: Any) -> None:
-    """Another one's lower ids say nothing of it: that is not remembered as if it had been put back itself."""
+    """Another server's lower ids say nothing about it: it is not recorded as restored itself."""
     (archive,) = sources(database)
     died(database)
     assert read(database, archive) == [1]
@@ -204,11 +204,11 @@ def test_a_ledger_that_noted_no_timeline_goes_on(database: Any) -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
 def test_filed_events_are_marked_in_any_session_zone(zone: str, database: Any) -> None:
-    """By the very statements of docs/how-to/resume-history.md, in a session of somebody's own."""
+    """With the statements of docs/how-to/resume-history.md verbatim, in an operator's session."""
     for _ in range(2):
         event(database, 7)
     database.run("set session_replication_role = replica")
-    for number, hour in ((1, 2), (2, 3)):  # an hour before a standby was promoted, and when it was
+    for number, hour in ((1, 2), (2, 3)):  # an hour before a standby's promotion, and the promotion
         at = {"at": f"2026-11-25 {hour:02}:00:00+00", "id": number}
         database.run("update messages.archive_event set at = %(at)s where id = %(id)s", at)
     database.run("reset session_replication_role")

@@ -1,4 +1,4 @@
-"""Those who archive while history is read: late, in savepoints, rolled back, or in two phases."""
+"""Writers that archive while history is read: late, in savepoints, rolled back, or in two phases."""
 
 import random
 import threading
@@ -17,7 +17,7 @@ PAUSE = 0.02  # seconds at most, between two steps of a writer
 
 
 class Writer(threading.Thread):
-    """Transactions in an order that ``number`` alone decides; how they interleave with others is left to chance."""
+    """``number`` alone determines its transactions; how they interleave with others is left to chance."""
 
     def __init__(self, dsn: str, number: int, goes_on: Callable[[int], bool]):
         super().__init__(name=f"writer {number}", daemon=True)
@@ -33,7 +33,7 @@ class Writer(threading.Thread):
                 done += 1
 
     def _transaction(self, connection: Connection) -> None:
-        """How it ends is known first: of a death its trigger NOTIFYs, and such a transaction cannot be prepared."""
+        """Its end is chosen first: a death's trigger uses NOTIFY, and such a transaction cannot be prepared."""
         how = self._random.choice(["commit", "commit", "rollback", "in two phases", "given up"])
         may_fail = how in {"commit", "rollback"}
         connection.run("begin")
@@ -68,14 +68,14 @@ class Writer(threading.Thread):
 
 @contextmanager
 def writing(dsn: str, number: int, transactions: int) -> Iterator[list[Any]]:
-    """So many writers, each with so many transactions; at the end all have ended."""
+    """Run so many writers with so many transactions each; all have ended at the end."""
     with _at_work(dsn, number, lambda done: done < transactions) as writers:
         yield writers
 
 
 @contextmanager
 def writing_on(dsn: str, number: int) -> Iterator[None]:
-    """So many writers, for as long as it lasts."""
+    """Run so many writers for the duration."""
     over = threading.Event()
     with _at_work(dsn, number, lambda _: not over.is_set()):
         try:

@@ -1,4 +1,4 @@
-"""What Trends says, counted once more by plain SQL over the queues' own tables: nothing here reads a rollup."""
+"""Trends recounted by plain SQL over the queues' own tables, without any rollup."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ _EACH = (counts, times, kinds, slowest, failures, stories)
 
 
 class Recount:
-    """Counted when it is made. Trends may be compared with it as often as its steps are cut."""
+    """Counts at creation. Trends may be compared with it whenever its steps are cut."""
 
     def __init__(self, database: Any, window: Window):
         self._database, self._window, self._client = database, window, Client()
@@ -35,7 +35,7 @@ class Recount:
                 assert told[key] == figures, (each.__name__, key)
 
     def _files_agree(self) -> None:
-        """By the hour and the day, of all and of one of each; by the minute, of twelve hours a week after others."""
+        """By hour and day, for all and one of each kind; by minute, for twelve hours long after the first."""
         _, until = self._window
         weeks = until - timedelta(days=40), until
         for subject in self._busiest():

@@ -1,4 +1,4 @@
-"""How many succeeded, failed, and disagree with their clocks; how many succeeded after retries; the last day."""
+"""Numbers of succeeded, failed and clock-skewed messages, of successes after retries, and the last day."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from pgqueue_admin.history.rollups import queries
 from tests.history.independent_recount.windows import EACH_SUBJECT, Subject, Window
 
-Key = tuple[str, str, Subject]  # the figure, its grain, of what
+Key = tuple[str, str, Subject]  # figure, grain, subject
 
 
 def plain(database: Any, window: Window) -> dict[Key, Any]:
     found: dict[Key, Any] = {}
     for row in database.all(_COUNTED):
         subject = Subject(row.what, row.name)
-        succeeded = row.succeeded or None if row.what == "queue" else row.succeeded  # not known of a queue
+        succeeded = row.succeeded or None if row.what == "queue" else row.succeeded  # unknown for a queue
         found.setdefault(("counts", row.grain, subject), {})[row.at] = (succeeded, row.failed, row.skewed)
         if row.what != "queue":
             steps = found.setdefault(("retried", row.grain, subject), {})

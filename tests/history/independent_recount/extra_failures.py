@@ -1,5 +1,6 @@
-"""What the recorded shop lacks: failures beside a retry's success, an error that is new, messages that died twice on a
-day, steps a week after others."""
+"""Failures that the recorded shop lacks: beside a retry's success, a new error, messages dead twice on one day, steps
+weeks after others.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What failed in a window, by error, first own frame and message without what varies: the twenty most frequent."""
+"""Failures of a window by error, first own frame and normalized message: the twenty most frequent."""
 
 import re
 from datetime import datetime
@@ -14,7 +14,7 @@ _VARIES = {
     r"'[^']*'|\"[^\"]*\"|“[^”]*”": "<text>",
     r"[0-9]+": "<n>",
 }
-_LOOKED_AT = 20_000  # characters of a trace, after the message in front of it
+_LOOKED_AT = 20_000  # characters of a trace, counted from after its message
 _OWN = re.compile(
     r"^ +at (?!(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method)([^(\n]*)", re.MULTILINE
 )
@@ -37,7 +37,7 @@ def told(window: Window, keys: list[Key]) -> dict[Key, Any]:
 
 
 def _by_error(died: list[Any], subject: Subject, window: Window, first: datetime) -> list[Any]:
-    """As trends.Failure has it. New is what was never seen before, if anything was."""
+    """Like trends.Failure. New means never seen before, if anything was."""
     since, until = window
     before, found = set[Any](), dict[Any, list[datetime]]()
     for row in died:

@@ -1,4 +1,4 @@
-"""The files of Trends beside its charts, read as anybody would: they hold the figures of a recount and no others."""
+"""The files beside Trends' charts, read by ordinary readers: exactly the figures of a recount."""
 
 import csv
 from collections import Counter
@@ -20,7 +20,7 @@ Row = dict[str, str]
 
 
 class Files:
-    """Those of one window, which the page shows in steps of this grain. ``plain``: what a recount found."""
+    """The files of one window, shown in steps of this grain. ``plain``: figures of a recount."""
 
     def __init__(self, client: Client, plain: dict[Any, Any], window: Window, grain: str, subject: Subject):
         self._client, self._window, self._subject = client, window, subject
@@ -66,7 +66,7 @@ class Files:
         }  # fmt: skip
 
     def _map_agrees(self, measure: str) -> None:
-        """Steps that share a column are summed."""
+        """Steps in the same column are summed."""
         found = self._file("heat", measure)
         columns = {(row["at"], row["until"]) for row in found}
         wanted: Counter[Any] = Counter()
@@ -109,7 +109,7 @@ def _numbers(row: Row, *names: str) -> tuple[float | None, ...]:
 
 
 def _rounded(cuts: Any) -> list[Any]:
-    """Within one per cent, and then to a tenth of a millisecond."""
+    """Within one per cent, then rounded to a tenth of a millisecond."""
     return [None if cut is None else _to_a_tenth(cut.expected) for cut in cuts]
 
 

@@ -1,4 +1,4 @@
-"""Which queues, endpoints and types finished most."""
+"""The queues, endpoints and types that finished most."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""Each message that the queues' own tables hold, by its headers, and the queue in which it died; in this session."""
+"""Each message in the queues' own tables, by its headers, and the queue in which it died; in this session."""
 
 from typing import Any
 
-# milliseconds: those that people think in, where the heat map has its bands end
+# milliseconds: round values at which the heat map's bands end
 ENDS = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000,
     1_800_000, 3_600_000, 21_600_000, 86_400_000,

@@ -1,4 +1,4 @@
-"""The slowest types, and how slow they were before."""
+"""The slowest types, and their previous times."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ def plain(database: Any, window: Window) -> dict[Key, Any]:
 
 
 def slowest(database: Any, measure: str, window: Window, earlier: timedelta, subject: Subject) -> list[Any]:
-    """In the order of figures: those of one bucket are as slow."""
+    """In the order of figures: those in one bucket are equally slow."""
     since, until = window
     about = {"measure": measure, "since": since, "until": until, "earlier": earlier}
     rows = database.all(_SLOWEST, {**about, "endpoint": subject.name})

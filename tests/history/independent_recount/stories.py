@@ -1,4 +1,4 @@
-"""What became of each message that failed in a window: the twenty that failed last, and how many of all succeeded."""
+"""The outcome of each message that failed in a window: the last twenty, and how many of all succeeded."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The tables of Trends beside its charts, read off the page: steps and cells of days are those of a recount."""
+"""The tables beside Trends' charts, read from the page: steps and cells of days equal a recount's."""
 
 import re
 from html import unescape
@@ -13,7 +13,7 @@ from tests.history.independent_recount.windows import ALL, Window
 
 
 def tables_agree(client: Client, plain: dict[Any, Any], window: Window) -> None:
-    """``window``: one that is shown by the day."""
+    """``window``: one shown by day."""
     days, retried = plain[counts]["counts", "day", ALL], plain[counts]["retried", "day", ALL]
     steps = [[succeeded, failed, retried.get(at, 0)] for at, (succeeded, failed, _) in _newest_first(days)]
     assert [row[:3] for row in _numbers(client, window, "steps", "critical")] == steps
@@ -34,7 +34,7 @@ def _newest_first(found: dict[int, Any]) -> list[tuple[int, Any]]:
 
 
 def _numbers(client: Client, window: Window, name: str, measure: str) -> list[list[int | None]]:
-    """Of each row, without its time; None where a cell has no whole number."""
+    """Numbers of each row without its time; None for a cell without a whole number."""
     since, until = (f"{each:%Y-%m-%dT%H:%MZ}" for each in window)
     page = shown(client, f"/trends/?since={since}&until={until}&m={measure}&table={name}")
     body = matched(rf'<div id="table-{name}">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Each time of each step, of all and of each name: percentiles within one per cent, cells of the heat map exactly."""
+"""Times of each step, in total and by name: percentiles within one per cent, heat map cells exactly."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from pgqueue_admin.history.rollups import queries
 from tests.history.independent_recount.windows import EACH_SUBJECT, Subject, Window
 
-Key = tuple[str, str, Subject]  # the measure, its grain, of what
+Key = tuple[str, str, Subject]  # measure, grain, subject
 
 
 def plain(database: Any, window: Window) -> dict[Key, Any]:

@@ -1,4 +1,4 @@
-"""What is asked of Trends in a recount: a window, and a queue, an endpoint, a type or all."""
+"""The queries of a recount: a window, and a queue, an endpoint, a type or all."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ EACH_SUBJECT = """lateral (values
 
 @dataclass(frozen=True)
 class Subject:
-    """``what``: queue, endpoint, type, or both of these; empty: all."""
+    """``what``: queue, endpoint, type, or the latter two together; empty: all."""
 
     what: str
     name: str
@@ -32,13 +32,13 @@ ALL = Subject("", "")
 
 
 def halves(window: Window) -> tuple[Window, Window]:
-    """Parted at a midnight."""
+    """Split at a midnight."""
     since, until = window
     middle = since + timedelta(days=(until - since).days // 2)
     return (since, middle), (middle, until)
 
 
 def hours(window: Window) -> tuple[Window, Window]:
-    """Before eight in the evening of the second day, and from then on."""
+    """The 20 hours before 20:00 of the second day, and the hour after."""
     evening = window[0] + timedelta(days=1, hours=20)
     return (evening - timedelta(hours=20), evening), (evening, evening + timedelta(hours=1))
