@@ -1,4 +1,4 @@
-"""The lease queue on a real server, and the original's statements beside it."""
+"""The lease queue on a real server, beside the original's statements."""
 
 from collections.abc import Callable, Iterator
 

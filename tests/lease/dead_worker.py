@@ -1,4 +1,4 @@
-"""A worker of the dead that is killed: dead_worker.py DSN holds|works LOCK_SECONDS. It writes down what it got."""
+"""A worker for dead messages that tests kill: dead_worker.py DSN holds|works LOCK_SECONDS. It records what it got."""
 
 import logging
 import sys

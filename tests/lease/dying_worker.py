@@ -1,4 +1,4 @@
-"""A worker that kills itself at one place: dying_worker.py DSN WHERE. It writes down each call of its handler."""
+"""A worker that kills itself at one place: dying_worker.py DSN WHERE. It records each call of its handler."""
 
 import logging
 import sys
@@ -12,12 +12,12 @@ from pgqueue_admin.lease.queue import Leases
 from tests.kill_points import dies
 
 MESSAGES = 10
-FAILS, IS_SLOW = {3, 8}, 2  # the first time; longer than half of its lock
+FAILS, IS_SLOW = {3, 8}, 2  # on the first attempt; longer than half of its lock
 SETTINGS = LeaseSettings(
     lock_seconds=0.5, concurrency=2, retry_after=(0.0,) * 50, look_every=0.2, on_lock_expired="release"
 )
 
-# Where a process may end, at which call of it.
+# Places where a process may die: class, method, before or after it, number of the call.
 PLACES: dict[str, tuple[type, str, bool, int]] = {
     "before a claim": (Leases, "claim", True, 2),
     "between claim and handler": (Leases, "claim", False, 2),

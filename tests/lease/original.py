@@ -1,4 +1,4 @@
-"""The statements of oliverlambson/pgmq at 8c2265a, letter by letter, as its worker asks them (sheet A3, A4)."""
+"""The statements of oliverlambson/pgmq at 8c2265a, verbatim, as its worker runs them (sheet A3, A4)."""
 
 import json
 from datetime import timedelta
@@ -91,7 +91,7 @@ Session = psycopg.Connection[Any]
 
 
 def retrieve(session: Session, message: int, seconds: float = 60) -> Any | None:
-    """The row, once its lock is set; None: somebody else has it."""
+    """Lock the row and return it; None if another worker has it."""
     with session.transaction():
         try:
             session.execute(TAKE, [message])
@@ -107,7 +107,7 @@ def retrieve(session: Session, message: int, seconds: float = 60) -> Any | None:
 
 
 def finish(session: Session, row: Any, result: str, details: str | None = None) -> None:
-    """As the end of its worker's callback: it asks neither whether the lock is still its own nor what was deleted."""
+    """As the end of its worker's callback: it checks neither its lock nor what the delete removed."""
     with session.transaction():
         session.execute(DELETE, [row[0]])
         session.execute(ARCHIVE, [row[1], json.dumps(row[2]), result, "worker", details])

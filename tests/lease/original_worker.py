@@ -1,7 +1,7 @@
-"""The worker of oliverlambson/pgmq as a program of our own words (sheet A4): original_worker.py DSN [LOCK_SECONDS].
+"""The worker of oliverlambson/pgmq, rewritten from its description (sheet A4): original_worker.py DSN [LOCK_SECONDS].
 
-One asyncpg connection that listens, claims and ends; what a NOTIFY names is worked on as a task of its own, and what
-arrives while the connection is busy raises in that task and is left to its cron. Prints what it did, a line each.
+One asyncpg connection listens, claims and ends messages. Each NOTIFY is handled in its own task. One that arrives
+while the connection is busy raises an error in its task and is left to the original's cron. Prints a line per act.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Ending(NamedTuple):
 
 
 def numbered(query: str) -> str:
-    """A statement as asyncpg takes it: its places have numbers."""
+    """The statement with asyncpg's numbered placeholders."""
     places = iter(range(1, 10))
     return re.sub("%s", lambda _: f"${next(places)}", query)
 
@@ -32,7 +32,7 @@ TAKE, LOCK, DELETE, ARCHIVE = map(numbered, (original.TAKE, original.LOCK, origi
 
 
 async def retrieve(connection: Any, message: int, lock: float) -> Any | None:
-    """The row, once its lock is set; None: somebody else has it, or it is gone."""
+    """Lock the row and return it; None if another worker has it or it is gone."""
     try:
         async with connection.transaction():
             if await connection.fetchval(TAKE, message) is None:

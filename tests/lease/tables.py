@@ -1,4 +1,4 @@
-"""What lies in the queue and in its archive."""
+"""Rows of the lease queue and of its archive."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def archived(connection: Connection, columns: str = "message_id, result::text, h
 
 
 def let_expire(connection: Connection, message: int, behind: str = "1 second") -> None:
-    """As if the time of its lock had passed: both ends of it, as the claim wrote them."""
+    """Move the expiry of its lock into the past, in both columns that a claim writes."""
     connection.run(
         "update messages.message set lock_expires_at = lock_expires_at - (lock_expires_at - (now() at time zone 'utc'))"
         " - %(behind)s::interval, token_expires_at = case when token_expires_at = lock_expires_at"

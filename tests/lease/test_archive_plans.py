@@ -1,6 +1,6 @@
-"""A million lease messages have ended: lists, filters and counts of them go by an index; judged by EXPLAIN.
+"""A million ended lease messages: lists, filters and counts use an index, by EXPLAIN.
 
-PGQUEUE_TEST_ARCHIVED_LEASES=10000000 asks the same of ten million.
+PGQUEUE_TEST_ARCHIVED_LEASES=10000000 tests ten million.
 """
 
 import os
@@ -65,7 +65,7 @@ def test_the_archive_is_looked_at_by_index(
 
 @pytest.mark.parametrize("state", ["", "dead"])
 def test_a_count_ends_at_its_cap(connection: Connection, state: str) -> None:
-    """Where nearly all fit the planner may read the table from its start: no further than the cap."""
+    """If nearly all rows match, the planner may read the table from its start, up to the cap."""
     explained, asked = Explained(connection), ArchiveFilter(state=state, kind="lease")
     count = postgresql().archive.count(**store.matching(asked))
     assert explained.value(count, {**asked.params(), "cap": CAP}) == CAP + 1
@@ -84,7 +84,7 @@ def test_an_ending_costs_the_same_however_many_ended_before(connection: Connecti
 
 @pytest.mark.parametrize("analysed", [False, True])
 def test_rules_look_at_what_is_due_and_at_nothing_else(connection: Connection, analysed: bool) -> None:
-    """However many wait for their time, and were retried before: each is found by a key."""
+    """However many wait or were retried before, each row is found by a key."""
     rules = postgresql().lease_rules
     with connection.raw.transaction(force_rollback=True):
         connection.run(

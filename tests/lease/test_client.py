@@ -168,7 +168,7 @@ def test_renewed_locks_last_and_those_that_are_over_are_lost(queue: LeaseQueue, 
 def test_concurrent_clients_claim_each_message_once(
     queue: LeaseQueue, engine_database: str, engine: Connection
 ) -> None:
-    """L11: many at once, each message once."""
+    """L11: many clients at once, each message once."""
     ids = queue.publish_many(range(300))
     got: list[int] = []
     barrier = threading.Barrier(6)
@@ -223,7 +223,7 @@ def test_message_that_jsonb_rejects_is_refused_before_the_insert(
 
 @pytest.mark.parametrize("text", ["[" * 3000 + "]" * 3000, "1" * 5000, '{"a":' * 2000 + "1" + "}" * 2000])
 def test_message_unreadable_in_python_fails_no_other(queue: LeaseQueue, engine: Connection, text: str) -> None:
-    """Anybody may write it: the database takes it."""
+    """Any client may write it: the database accepts it."""
     queue.publish(1)
     engine.run("insert into messages.message (message) values (%(text)s::jsonb)", {"text": text})
     queue.publish(2)

@@ -1,4 +1,4 @@
-"""Workers that are killed or stopped in the middle: each message has one outcome, and none is lost (L4, L6, L7)."""
+"""Workers killed or stopped in the middle: each message has one outcome, and none is lost (L4, L6, L7)."""
 
 import os
 import random
@@ -45,7 +45,7 @@ def started(dsn: str, name: str, does: str, lock: float, **options: Any) -> Proc
 
 @contextmanager
 def holding(dsn: str, lock: float) -> Iterator[Process]:
-    """A process that has a message in hand, until a line is written to it."""
+    """A process that holds a message until a line is written to its input."""
     with started(dsn, "victim", "holds", lock, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout
@@ -56,7 +56,7 @@ def holding(dsn: str, lock: float) -> Iterator[Process]:
 
 
 def test_kill_9_of_a_worker(engine: Connection, queue: LeaseQueue, engine_database: str) -> None:
-    """Nobody has the message until its lock is over; then it is dead, once."""
+    """The message stays locked until its lock expires; then it is dead, once."""
     message = queue.publish({"n": 1})
     with holding(engine_database, 1.0) as process:
         process.kill()
@@ -71,7 +71,7 @@ def test_kill_9_of_a_worker(engine: Connection, queue: LeaseQueue, engine_databa
 def test_a_worker_that_stands_still_beyond_its_lock(
     engine: Connection, queue: LeaseQueue, engine_database: str
 ) -> None:
-    """As a machine that was suspended: it goes on, ends late, and changes nothing."""
+    """As on a suspended machine: it continues, finishes late, and changes nothing."""
     message = queue.publish({"n": 1})
     with holding(engine_database, 1.0) as process:
         process.send_signal(signal.SIGSTOP)
@@ -81,13 +81,13 @@ def test_a_worker_that_stands_still_beyond_its_lock(
         other = queue.publish({"n": 2})
         print("done", file=process.stdin, flush=True)
         assert process.stdout
-        assert process.stdout.readline().strip() == str(other)  # so it has ended the first
+        assert process.stdout.readline().strip() == str(other)  # so the first message has ended
     assert archived(engine, "message_id::int, result::text") == [(message, "lock_expired")]
 
 
 @pytest.mark.parametrize("where", dying_worker.PLACES)
 def test_killed_at_a_boundary(engine: Connection, queue: LeaseQueue, engine_database: str, where: str) -> None:
-    """Nothing is lost, nothing ends twice, and no attempt is made twice."""
+    """Nothing is lost, nothing ends twice, and no attempt runs twice."""
     engine.run("create table public.handled (message integer, attempt integer)")
     ids = queue.publish_many({"n": n} for n in range(dying_worker.MESSAGES))
     command = [sys.executable, str(DYING), engine_database, where]
@@ -111,7 +111,7 @@ def test_killed_at_a_boundary(engine: Connection, queue: LeaseQueue, engine_data
 def test_between_the_commit_of_an_ending_and_its_answer(
     engine: Connection, queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection], is_killed: bool
 ) -> None:
-    """The worker never hears of it. It has ended so, once, whether or not somebody is left to ask again."""
+    """The worker never gets the answer. The message has ended once, whether or not a worker asks again."""
     message = queue.publish({"n": 1})
     with started(engine_database, "victim", "works", 60.0, stdout=subprocess.DEVNULL) as process:
         try:
@@ -138,7 +138,7 @@ def at_most(engine: Connection, left: int) -> bool:
 
 
 class World:
-    """A server of its own, workers behind a relay, and housekeepers; what happens to them happens by ``chance``."""
+    """A server of its own, workers behind a relay, and housekeepers; ``chance`` chooses the faults."""
 
     def __init__(self, server: PostgreSQL, dsn: str, chance: random.Random):
         self.dsn, self._server, self._chance = dsn, server, chance
@@ -164,21 +164,21 @@ class World:
         self._workers[victim] = self._started(victim)
 
     def cut(self) -> None:
-        """All sockets of all workers."""
+        """Cut all sockets of all workers."""
         self._relay.replace()
 
     def restart(self) -> None:
-        """Its sessions are ended, their statements undone."""
+        """Restart the server: sessions end, their statements roll back."""
         self._server.stop()
         self._server.start()
 
     def crash(self) -> None:
-        """Nothing is written down any more but what was committed."""
+        """Crash the server: it recovers only committed data."""
         os.kill(self._server.pid or 0, signal.SIGQUIT)
         self.restart()
 
     def looks(self, look: Callable[[Connection], bool]) -> bool:
-        """In a session of its own: the server may have been restarted since."""
+        """Uses a new session, as the server may have been restarted since."""
         with postgresql().connect(self.dsn, for_handlers=True) as session:
             return look(session)
 
@@ -192,7 +192,7 @@ class World:
 
 
 def abandoned(queue: LeaseQueue, number: int, chance: random.Random) -> set[int]:
-    """Messages of clients that died with them in hand, whose locks run out amid what happens."""
+    """Messages locked by clients that died; their locks expire while the faults happen."""
     queue.publish_many({"n": n, "kind": KINDS[n % 2], "ends": "lock_expired"} for n in range(number))
     leases = queue.claim(number)
     for first in range(0, number, 10):
@@ -204,7 +204,7 @@ def abandoned(queue: LeaseQueue, number: int, chance: random.Random) -> set[int]
 def test_chaos_one_outcome_each() -> None:
     """Workers are killed, their sockets cut, the server restarts and crashes, two housekeepers and each worker expire.
 
-    Each message of two kinds ends once, as it says; but in hand of who was killed at its last attempt it has expired.
+    Each message of both kinds ends once with its own outcome; killed at its last attempt, it ends as expired.
     """
     chance = random.Random(33)
     events = ["kill"] * KILLS + ["cut"] * CUTS + ["restart", "crash"]

@@ -1,4 +1,4 @@
-"""When a schedule is due: zones, summer time, and what is refused because it could never be, or cannot be read."""
+"""When a schedule is due: zones, summer time, and the refusal of invalid expressions and of those never due."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,9 +21,9 @@ def local(expression: str, after: datetime, most: int = 3, zone: str = VIENNA) -
 @pytest.mark.parametrize(
     ("expression", "after", "expected"),
     [
-        ("30 2 * * *", WINTER, ["28 03:00 01:00", "29 02:30 00:30"]),  # leapt over
-        ("0 2,3 * * *", WINTER, ["28 03:00 01:00", "29 02:00 00:00"]),  # both fall on one instant: once
-        ("30 2 * * *", SUMMER, ["31 02:30 00:30", "01 02:30 01:30"]),  # twice on the clock: once
+        ("30 2 * * *", WINTER, ["28 03:00 01:00", "29 02:30 00:30"]),  # skipped by the clock
+        ("0 2,3 * * *", WINTER, ["28 03:00 01:00", "29 02:00 00:00"]),  # both are the same instant: run once
+        ("30 2 * * *", SUMMER, ["31 02:30 00:30", "01 02:30 01:30"]),  # twice on the clock: run once
         (
             "0 * * * *",
             SUMMER + timedelta(hours=11, minutes=30),

@@ -1,4 +1,4 @@
-"""Sheet A5: each defect of the original, by its own statements, and the same situation with ours."""
+"""Sheet A5: each defect of the original, shown by its own statements, and ours in the same situation."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ Open = Callable[..., psycopg.Connection[Any]]
 
 @pytest.fixture
 def theirs(engine_database: str) -> Iterator[Open]:
-    """Sessions of an original client: in UTC, unless it says otherwise."""
+    """Sessions of an original client, in UTC unless a zone is given."""
     opened: list[psycopg.Connection[Any]] = []
 
     def open_one(zone: str = "UTC", autocommit: bool = True) -> psycopg.Connection[Any]:
@@ -36,7 +36,7 @@ def theirs(engine_database: str) -> Iterator[Open]:
 
 @contextmanager
 def held_in_the_middle(engine: Connection, connect: Callable[[], Connection], queue: LeaseQueue) -> Iterator[Any]:
-    """``expire`` has its rows and waits inside of its statement; it ends with the block. Gives what it will answer."""
+    """Run ``expire`` and hold it inside its statement until the block ends. Yields the future of its result."""
     engine.run(
         "create function wait_here() returns trigger language plpgsql as"
         " $$ begin perform pg_advisory_xact_lock(42); return new; end $$;"
@@ -70,7 +70,7 @@ def test_1_loss_race_theirs(engine: Connection, queue: LeaseQueue, theirs: Open)
         lock_that_is_over(engine, other)
         cron.execute(original.CLEANUP_DELETE)
     assert waiting(engine) == []
-    assert archived(engine, "message") == [(["first"],)]  # the second is nowhere any more
+    assert archived(engine, "message") == [(["first"],)]  # the second message is lost
 
 
 def test_1_loss_race_ours(engine: Connection, engine_database: str, connect: Any, queue: LeaseQueue) -> None:
@@ -98,7 +98,7 @@ def test_2_relock_race_theirs(engine: Connection, queue: LeaseQueue, theirs: Ope
 def test_2_relock_race_ours(
     engine: Connection, engine_database: str, connect: Any, queue: LeaseQueue, theirs: Open
 ) -> None:
-    """Who wants the row while it is being archived, by whichever program, gets none; and who had it first keeps it."""
+    """A row being archived cannot be locked by any program; a lock taken before is kept."""
     over, other = two_of_which_one_is_over(engine, queue)
     with held_in_the_middle(engine, lambda: connect(engine_database), queue) as running:
         assert original.retrieve(theirs(), over) is None
@@ -136,7 +136,7 @@ def test_3_late_finisher_ours(engine: Connection, queue: LeaseQueue) -> None:
 
 
 def test_3_a_foreign_late_finish_is_taken_and_marked(engine: Connection, queue: LeaseQueue, theirs: Open) -> None:
-    """It carries no message id: what it wrote is known by the message's time and content."""
+    """It has no message id, so the ending is matched by the message's time and content."""
     message = queue.publish(["x"])
     worker = theirs()
     row = original.retrieve(worker, message, seconds=0.001)
@@ -150,7 +150,7 @@ def test_3_a_foreign_late_finish_is_taken_and_marked(engine: Connection, queue: 
 def test_3_a_foreign_ending_has_the_id_of_the_message_it_deleted(
     engine: Connection, queue: LeaseQueue, theirs: Open
 ) -> None:
-    """Also beside a twin of the same moment that expired before: the ids tell them apart."""
+    """Even beside an equal message of the same moment that expired before: the ids differ."""
     first, second = queue.publish_many([["x"], ["x"]])
     lock_that_is_over(engine, first)
     worker = theirs()
@@ -163,7 +163,7 @@ def test_3_a_foreign_ending_has_the_id_of_the_message_it_deleted(
 def test_3_the_copy_of_the_original_s_cron_is_no_second_ending(
     engine: Connection, queue: LeaseQueue, theirs: Open
 ) -> None:
-    """It copies before it deletes."""
+    """The original's cron copies before it deletes."""
     first, second = queue.publish_many([["x"], ["x"]])
     lock_that_is_over(engine, first)
     assert queue.expire() == Expired(1, 0)
@@ -177,7 +177,7 @@ def test_3_the_copy_of_the_original_s_cron_is_no_second_ending(
 def test_3_a_marker_that_fails_refuses_no_ending(
     engine: Connection, queue: LeaseQueue, theirs: Open, engine_database: str
 ) -> None:
-    """A client's role may insert into the archive and read nothing of it."""
+    """A client's role may insert into the archive but read nothing of it."""
     message = queue.publish(["x"])
     engine.run(
         "drop role if exists narrow; create role narrow; grant usage on schema messages to narrow;"
@@ -198,7 +198,7 @@ def test_3_a_marker_that_fails_refuses_no_ending(
 def test_an_original_worker_that_takes_over_an_expired_lock_of_ours_has_it(
     engine: Connection, queue: LeaseQueue, theirs: Open
 ) -> None:
-    """It sets no token: ours is void all the same, and its own expiry archives."""
+    """The original sets no token, but ours becomes invalid, and its own expiry archives."""
     message = queue.publish(["x"])
     (lease,) = queue.claim(1, 60, releases=5)
     let_expire(engine, message)
@@ -216,7 +216,7 @@ def test_4_session_zones_theirs(engine: Connection, queue: LeaseQueue, theirs: O
     with theirs() as cron, cron.transaction():
         cron.execute(original.CLEANUP_COPY)
         cron.execute(original.CLEANUP_DELETE)
-    assert [row[1] for row in archived(engine)] == ["lock_expired"]  # a minute too early
+    assert [row[1] for row in archived(engine)] == ["lock_expired"]  # a minute early
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
@@ -234,7 +234,7 @@ def test_4_session_zones_ours(engine: Connection, queue: LeaseQueue, theirs: Ope
 
 
 def test_5_error_masking(engine: Connection, queue: LeaseQueue, theirs: Open) -> None:
-    """What went wrong is said, and nothing is lost by it."""
+    """The error is reported, and nothing is lost."""
     over, other = two_of_which_one_is_over(engine, queue)
     engine.run("alter table messages.message_archive add constraint full_disk check (handled_by = '') not valid")
     cron = theirs()
@@ -248,7 +248,7 @@ def test_5_error_masking(engine: Connection, queue: LeaseQueue, theirs: Open) ->
 
 
 def test_7_backlog_before_the_start_theirs(engine: Connection, queue: LeaseQueue, theirs: Open) -> None:
-    """Its worker takes what it is told of, and is told of what comes after its LISTEN. Ours: test_worker."""
+    """The original handles only messages notified after its LISTEN. Ours: test_worker."""
     queue.publish(["x"])
     worker = theirs()
     worker.execute("listen new_message")
@@ -257,7 +257,7 @@ def test_7_backlog_before_the_start_theirs(engine: Connection, queue: LeaseQueue
 
 
 def test_8_two_at_once_for_one_message(engine: Connection, queue: LeaseQueue, theirs: Open) -> None:
-    """Ours and theirs share the table: whoever locks first has it."""
+    """Both programs share the table: the first to lock the row has it."""
     ids = queue.publish_many(range(60))
     got: dict[str, list[int]] = {"ours": [], "theirs": []}
     barrier = threading.Barrier(2)

@@ -1,4 +1,4 @@
-"""Databases that are not in UTF-8: a message goes in as it is or is refused, and an ending is never refused."""
+"""Databases not in UTF-8: a message is stored unchanged or refused, and an ending is never refused."""
 
 from collections.abc import Callable
 

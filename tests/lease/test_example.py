@@ -1,4 +1,4 @@
-"""examples/lease/README.md, followed step by step by somebody who has a database."""
+"""examples/lease/README.md, followed step by step on a database."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""L6, L7: expired locks end or come back, and unprocessed messages are told again; from several places at once."""
+"""L6, L7: expired locks end or release messages, waiting ones are notified again, from several places at once."""
 
 import threading
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def test_releasable_lock_returns_until_its_attempts_are_used(
 
 
 def test_late_finish_of_a_releasable_lock_counts(queue: LeaseQueue, engine: Connection) -> None:
-    """Done is done: to release it would have it done twice."""
+    """The work is done; releasing the message would do it twice."""
     queue.publish(1)
     (lease,) = queue.claim(1, 60, releases=1)
     let_expire(engine, lease.id)
@@ -58,7 +58,7 @@ def test_late_finish_of_a_releasable_lock_counts(queue: LeaseQueue, engine: Conn
 
 
 def test_late_finish_of_an_unreleasable_lock_is_lock_expired(queue: LeaseQueue, engine: Connection) -> None:
-    """Whoever comes first, he or the expiry: the same outcome."""
+    """Whether the finish or the expiry comes first, the outcome is the same."""
     queue.publish(1)
     (lease,) = queue.claim(1, 60)
     let_expire(engine, lease.id)
@@ -98,7 +98,7 @@ def test_told_again_in_turn_until_each_came_round(
     queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
     ids = queue.publish_many(range(25))
-    queue.release(queue.claim(1)[0], timedelta(hours=1))  # kept for later: nobody could claim it now
+    queue.release(queue.claim(1)[0], timedelta(hours=1))  # delayed: nobody could claim it now
     queue.claim(1)
     listener = connect(engine_database)
     listener.listen("new_message")
@@ -119,7 +119,7 @@ def test_told_again_in_turn_until_each_came_round(
 def test_a_minute_tells_a_thousand(
     queue: LeaseQueue, engine: Connection, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """What beat, the command and pg_cron's job do each: so many, unless another number is asked for."""
+    """The batch of beat, of the command and of pg_cron's job, unless another number is given."""
     ids = queue.publish_many(range(2_300))
     (job,) = [each for each in cron_jobs.jobs(engine, postgresql(), GRACE) if each.name.endswith("notify again")]
     rounds: list[Callable[[], object]] = [

@@ -1,4 +1,4 @@
-"""An idle worker asks one statement a minute, as long as nobody tells it of a message."""
+"""An idle worker runs one statement a minute unless it is notified of a message."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def worker(engine_database: str) -> Iterator[LeaseWorker]:
-    """It looks each fifth of a second, instead of each minute. A liveness question a second must not count."""
+    """It looks every fifth of a second, not every minute. A liveness query a second must not count."""
     handlers = LeaseHandlers()
     handlers.handle()(lambda message, lease: None)
     settings = LeaseSettings(look_every=0.2, concurrency=2)

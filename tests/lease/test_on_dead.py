@@ -1,4 +1,4 @@
-"""Handlers of the dead get each dead message at least once, whoever has ended it, and whoever dies meanwhile (L8)."""
+"""Handlers of dead messages get each at least once, whatever ended it and whichever process crashes (L8)."""
 
 import re
 import subprocess
@@ -51,7 +51,7 @@ def make_worker(engine_database: str, handlers: LeaseHandlers) -> Iterator[MakeW
 
 
 def asked(engine: Connection) -> None:
-    """As if a worker of the dead had run before."""
+    """Register a consumer, as if a worker for dead messages had run before."""
     engine.run("insert into messages.dead_consumer default values on conflict do nothing")
 
 
@@ -60,7 +60,7 @@ def deliveries(engine: Connection) -> int:
 
 
 def died(queue: LeaseQueue, result: Any = "failed", **message: Any) -> int:
-    """Its archive id."""
+    """End a message as dead; return its archive id."""
     queue.publish({"kind": "render", **message})
     (lease,) = queue.claim()
     ended = queue.finish(lease, result, "why")
@@ -90,7 +90,7 @@ def test_told_by_notify_with_all_that_the_archive_has(
 def test_dead_messages_are_delivered_however_they_ended(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, given: list[DeadMessage], engine_database: str
 ) -> None:
-    """Also where nobody listened, an original client, and a lock that expired. A success is no death."""
+    """Even without a listener, through an original client or an expired lock. A success is not dead."""
     asked(engine)
     ids = [died(queue, result) for result in ("failed", "rejected", "lock_expired")]
     queue.publish({"kind": "render"})
@@ -115,7 +115,7 @@ def test_dead_messages_are_delivered_however_they_ended(
 def test_worker_with_only_dead_handlers_claims_nothing(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, given: list[DeadMessage]
 ) -> None:
-    """It would reject what others have handlers for."""
+    """It would reject messages that other workers have handlers for."""
     asked(engine)
     dead = died(queue)
     waits = queue.publish({"kind": "other"})
@@ -156,7 +156,7 @@ def test_retries_and_then_no_more(
 def test_a_handler_that_ends_its_process_gets_it_no_more_often(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, given: list[DeadMessage]
 ) -> None:
-    """Counted before it is called."""
+    """The attempt is counted before the call."""
     asked(engine)
     died(queue)
     engine.run("update messages.dead_delivery set given = 3")
@@ -219,7 +219,7 @@ def started(dsn: str, does: str, lock: float) -> "subprocess.Popen[str]":
 
 @pytest.mark.chaos
 def test_kill_9_while_a_handler_of_the_dead_works(engine: Connection, queue: LeaseQueue, engine_database: str) -> None:
-    """It comes again; others are handled meanwhile, and none is lost that died while nobody ran."""
+    """The message is delivered again; others are handled meanwhile, and none that died without a worker is lost."""
     engine.run("create table public.told (archive_id int, given int)")
     asked(engine)
     first = died(queue)
@@ -245,7 +245,7 @@ def test_kill_9_while_a_handler_of_the_dead_works(engine: Connection, queue: Lea
 def test_archiving_role_needs_and_lends_no_delivery_right(
     engine: Connection, queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """The function writes for everybody who may archive, and nobody else can have it run."""
+    """The function writes for every role that may archive, and no other role can run it."""
     asked(engine)
     engine.run("create role original login password 'narrow'; create schema authorization original")
     try:

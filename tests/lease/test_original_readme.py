@@ -1,6 +1,6 @@
-"""The README of oliverlambson/pgmq (at 8c2265a) read step by step against our tables: its words are the tests' names.
+"""The README of oliverlambson/pgmq (at 8c2265a) tested step by step on our tables; tests are named by its words.
 
-Its own worker's statements are used where it says "worker", ours where it says how a worker should behave.
+"worker" in it means the original's statements here; how a worker should behave is tested with ours.
 """
 
 import json
@@ -19,8 +19,8 @@ from tests.lease.tables import archived, let_expire, waiting
 from tests.waiting import gathered, until
 
 Connect = Callable[..., Connection]
-PUBLISH = """INSERT INTO messages.message (message) VALUES ('["{}"]'::JSONB);"""  # of publish-message.sh
-CLEAN = "DELETE FROM messages.message; DELETE FROM messages.message_archive;"  # of clean-message-tables.sh
+PUBLISH = """INSERT INTO messages.message (message) VALUES ('["{}"]'::JSONB);"""  # as in publish-message.sh
+CLEAN = "DELETE FROM messages.message; DELETE FROM messages.message_archive;"  # as in clean-message-tables.sh
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def publisher(engine_database: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def worker(engine_database: str) -> Iterator[psycopg.Connection[Any]]:
-    """A session of the original's worker, in the zone of its database."""
+    """A session of the original's worker, in its database's time zone."""
     with psycopg.connect(engine_database, autocommit=True) as session:
         session.execute("set timezone = 'UTC'")
         yield session
@@ -75,7 +75,7 @@ def test_the_worker_deletes_the_message_and_writes_it_to_the_archive(
 def test_the_dead_message_carries_the_message_id_as_in_the_picture(
     publisher: Any, worker: Any, engine: Connection
 ) -> None:
-    """With ``dead_payload="message"``, which takes the README's picture at its word."""
+    """With ``dead_payload="message"``, which follows the README's picture literally."""
     schema.install(engine, dead_payload="message")
     publish(publisher, "test", engine)
     number = publish(publisher, "test", engine)
@@ -191,7 +191,7 @@ def test_no_transaction_is_open_while_the_work_is_done(engine: Connection, queue
 
 
 def test_a_scheduled_message_is_an_insert_and_nothing_special(publisher: Any, queue: LeaseQueue) -> None:
-    publisher.execute("insert into messages.message (message) select '[\"scheduled\"]'")  # as cron.schedule runs it
+    publisher.execute("insert into messages.message (message) select '[\"scheduled\"]'")  # as pg_cron runs it
     (lease,) = queue.claim()
     assert json.loads(lease.text) == ["scheduled"]
 

@@ -1,6 +1,6 @@
-"""The original's worker as a process of its own, on asyncpg, on our tables: alone, beside ours, killed, in a burst.
+"""The original's worker as its own process, with asyncpg on our tables: alone, beside ours, killed, in a burst.
 
-What it does wrong by itself it does here, too (sheet A5); what our side promises holds all the same.
+Its own defects show here too (sheet A5); the promises of our side hold all the same.
 """
 
 import subprocess
@@ -24,7 +24,7 @@ ENDINGS = "message_id, result::text, handled_by, details"
 
 
 class OriginalWorker:
-    """A running process, and what it said so far."""
+    """A running process and its output so far."""
 
     def __init__(self, dsn: str, *lock: str):
         command = [sys.executable, "-m", "tests.lease.original_worker", dsn, *lock]
@@ -66,7 +66,7 @@ def publisher(engine_database: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def publish(session: psycopg.Connection[Any], document: str) -> int:
-    """As its script does, with psql's one statement."""
+    """Publish as its script does, with psql's one statement."""
     query = "insert into messages.message (message) values (%s::jsonb) returning id"
     row = session.execute(query, [document]).fetchone()
     assert row
@@ -85,7 +85,7 @@ def publish(session: psycopg.Connection[Any], document: str) -> int:
 def test_each_instruction_ends_as_its_program_ends_it(
     engine_database: str, publisher: Any, engine: Connection, document: str, result: str, details: str
 ) -> None:
-    """One row each, which knows its message, although the program writes no id."""
+    """One archive row each, with the message's id, although the program writes none."""
     with original_worker(engine_database):
         number = publish(publisher, document)
         until(lambda: archived(engine), what="it has ended")
@@ -96,7 +96,7 @@ def test_each_instruction_ends_as_its_program_ends_it(
 def test_messages_sent_before_its_start_are_done_after_a_renotify(
     engine_database: str, publisher: Any, engine: Connection, queue: LeaseQueue
 ) -> None:
-    """It looks at nothing when it starts: what waited by then is told again each minute."""
+    """It looks at nothing when it starts; waiting messages are notified again each minute."""
     numbers = [publish(publisher, '["test"]') for _ in range(3)]
     assert waiting(engine) == numbers
     with original_worker(engine_database):
@@ -124,7 +124,7 @@ def test_only_one_of_two_workers_processes_a_message(engine_database: str, publi
 def test_a_burst_that_it_cannot_take_is_ended_all_the_same(
     engine_database: str, publisher: Any, engine: Connection, queue: LeaseQueue
 ) -> None:
-    """It takes one and drops the others with an InterfaceError (A5, 6): nothing is lost, and ours brings them back."""
+    """It takes one and drops the others with an InterfaceError (A5, 6): nothing is lost, and our side releases them."""
     with original_worker(engine_database) as worker:
         publisher.execute("insert into messages.message (message) select '[\"test\"]' from generate_series(1, 5)")
         until(lambda: len(worker.said) == 6, what="it has said something of each")
@@ -155,8 +155,9 @@ def test_killed_with_one_in_hand_its_lock_expires(
 def test_beside_a_worker_of_ours_each_message_ends_once(
     engine_database: str, publisher: Any, engine: Connection
 ) -> None:
-    """Both are told of each; whoever is first has it. One at a time: what arrives while its one connection is busy, if
-    only to learn that ours was first, it leaves to its cron."""
+    """Both are notified of each message; the first to lock it has it. They come one at a time, as the original leaves
+    those to its cron that arrive while its connection is busy.
+    """
     handlers = LeaseHandlers()
 
     @handlers.handle()

@@ -1,4 +1,4 @@
-"""With a million messages waiting each statement goes by an index, and touches few blocks; judged by EXPLAIN."""
+"""With a million waiting messages each statement uses an index and touches few blocks, by EXPLAIN."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,16 +19,16 @@ from tests.databases import Databases
 from tests.explain import BY_INDEX, Plan, executed
 
 STORE = postgresql().leases
-LOCKED = large.ROWS // 10 + 1  # the first that somebody has
+LOCKED = large.ROWS // 10 + 1  # the first locked one
 
 
 class Explained:
     dialect = postgresql()
-    """Undoes what is asked, and keeps its plan."""
+    """Roll back the statement and keep its plan."""
 
     def __init__(self, connection: Connection):
         self.raw = connection.raw
-        STORE.expire_query(connection, 1)  # asks once in a session which columns there are
+        STORE.expire_query(connection, 1)  # reads the columns once per session
         self.connection = connection
         self.plans: list[Plan] = []
 
@@ -92,7 +92,7 @@ def test_by_an_index(connection: Connection, ask: Callable[[Any, Any], object], 
 
 
 def test_notified_again_by_the_key(connection: Connection) -> None:
-    """Where nobody has analysed it yet the planner may read it whole, once a minute."""
+    """Before the first analyze the planner may read the whole table, once a minute."""
     explained = Explained(connection)
     assert STORE.renotify(explained, 1000) == 1000  # type: ignore[arg-type]
     assert explained.plans[0].blocks < 40_000
@@ -101,7 +101,7 @@ def test_notified_again_by_the_key(connection: Connection) -> None:
 def test_plan_prepared_on_an_empty_queue_uses_an_index(
     engine_database: str, connect: Callable[..., Connection]
 ) -> None:
-    """Sessions keep plans: what is chosen for an empty table must not read a full one whole."""
+    """Sessions keep plans: one made for an empty table must not scan a full one."""
     session, other = connect(engine_database), connect(engine_database)
     for _ in range(10):
         STORE.publish(session, ["1", "2"])
@@ -131,7 +131,7 @@ def test_plan_prepared_on_an_empty_queue_uses_an_index(
         (lambda it, table: it.all(*depth.asked(it.dialect.monitor, table)), 45_000),
         (lambda it, table: lease_messages.page(it, table, "number", 51), 300),
         (lambda it, table: lease_messages.page(it, table, "newest", 51), 300),
-        (lambda it, table: lease_messages.page(it, table, "locked", 51), 3_000),  # whose ends are all one instant
+        (lambda it, table: lease_messages.page(it, table, "locked", 51), 3_000),  # all end at one instant
         (lambda it, table: lease_messages.page(it, table, "waiting", 51), 300),
         (lambda it, table: lease_messages.locks_over(it, table), 45_000),
         (lambda it, table: lease_messages.message(it, table, LOCKED), 20),
@@ -172,7 +172,7 @@ def test_a_chunk_of_a_purge_looks_at_little_more_than_it_takes(connection: Conne
 def test_a_search_looks_through_its_piece_and_no_further(
     connection: Connection, q: str, is_newest_first: bool, start: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However few fit: what it did not reach it says, and goes on from there."""
+    """However few rows match: it reports what it did not reach and continues from there."""
     table = discovery.find_one(connection, large.LEASES)
     assert table is not None
     asked = query.read(q, content_access.ALL, table)
@@ -202,7 +202,7 @@ def test_message_id_is_found_by_index(connection: Connection) -> None:
 
 
 def test_expire_reads_only_its_batch_of_many_expired_locks(connection: Connection) -> None:
-    """After an outage of all workers and all cron: 20,000 locks are over at once."""
+    """After an outage of all workers and cron jobs: 20,000 locks have expired at once."""
     explained = Explained(connection)
     with connection.raw.transaction(force_rollback=True):
         connection.run(

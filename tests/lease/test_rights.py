@@ -1,4 +1,4 @@
-"""docs/reference/lease-queue.md: its rights are enough; its programs, calls and settings are those that there are."""
+"""docs/reference/lease-queue.md: its rights suffice; its programs, calls and settings exist."""
 
 import re
 from collections.abc import Iterator

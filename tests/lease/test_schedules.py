@@ -1,4 +1,4 @@
-"""L9: what is due is sent once, whoever runs it and however many do; what was missed is skipped, or caught up once."""
+"""L9: due messages are sent once, however many processes run; missed ones are skipped or sent once."""
 
 import re
 import signal
@@ -46,9 +46,9 @@ def add(
 
 
 def due(session: Connection, schedule: int, *ago: timedelta) -> None:
-    """As if it were due so long ago, and at no other time before."""
+    """Make it due so long ago, and at no earlier time."""
     session.run("delete from messages.schedule_run where schedule = %(id)s and outcome is null", {"id": schedule})
-    session.run(  # at once: a second may pass between two statements, and two times be one
+    session.run(  # in one statement: two could differ by a second and merge two times
         "insert into messages.schedule_run (schedule, due_at, local_due)"
         " select %(id)s, date_trunc('second', now() - ago), (now() - ago) at time zone 'Europe/Vienna'"
         " from unnest(%(ago)s::interval[]) ago",
@@ -108,7 +108,7 @@ def test_a_lease_message_is_inserted_and_said_to_whoever_listens(engine: Connect
 def test_a_transport_message_is_what_an_endpoint_would_have_sent(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
-    """Same headers, in the same order; a receiver of ours handles it, and is woken."""
+    """Same headers in the same order; a receiver of ours handles it and is woken."""
     got: list[Any] = []
     handlers = Handlers()
 
@@ -209,7 +209,7 @@ runner.run(postgresql().connect(sys.argv[1], application_name="killed"), postgre
 def test_killed_run_sends_nothing_and_the_next_run_sends(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
-    """It is stopped behind its first insert, by a trigger that waits for a lock of ours."""
+    """A trigger stops it after its first insert, at an advisory lock of the test."""
     for number in range(3):
         due(engine, add(engine, f"no. {number}"), SECONDS)
     engine.run(
@@ -223,7 +223,7 @@ def test_killed_run_sends_nothing_and_the_next_run_sends(
     until(lambda: engine.value("select count(*) from pg_locks where locktype = 'advisory' and not granted") == 1)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert runner.run(engine, postgresql(), "beside it").sent == 0  # its schedules are still in the dead one's hands
+    assert runner.run(engine, postgresql(), "beside it").sent == 0  # the killed session still locks its schedules
     engine.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'killed'")
     until(lambda: engine.value("select count(*) from pg_stat_activity where application_name = 'killed'") == 0)
     assert (waiting(engine), outcomes(engine)) == (0, [None] * 3)
@@ -277,7 +277,7 @@ alter function public.spy() owner to neighbour;
 alter function public.looks(text) owner to neighbour;
 alter domain public.watched owner to neighbour
 """
-# By what is told of it: what attaches it and what takes it off. A rule and a policy are of whoever owns the table.
+# By object: how it is attached and detached. Rules and policies belong to the table's owner.
 ATTACHED = {
     "trigger spies": (
         'create trigger spies after insert on "Billing" for each statement execute function public.spy()',
@@ -319,7 +319,7 @@ ATTACHED = {
 
 
 def test_nothing_is_sent_where_code_of_others_would_run(engine: Connection, engine_database: str) -> None:
-    """They attach it to the queue once the schedule is there. It is tried again, and holds up no other."""
+    """Code is attached to the queue after the schedule was added. The schedule is retried and delays no other."""
     Endpoint("Billing", engine_database).create_queues()
     engine.run(NEIGHBOUR)
     billing, fine = add(engine, "billing", to=BILLING), add(engine, "fine")
@@ -334,7 +334,7 @@ def test_nothing_is_sent_where_code_of_others_would_run(engine: Connection, engi
     said = "Code of others would run with the rights of this console: {} of role neighbour."
     assert list(refused.values()) == [
         said.format(what.replace("Billing", '"Billing"')) for what in ATTACHED
-    ]  # and of nothing else
+    ]  # and nothing else
     assert [row.id for row in STORE.unsent(engine, timedelta(minutes=3))] == [billing], "it is warned of"
     assert engine.value('select count(*) from public."Billing"') == 0
     assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
@@ -344,7 +344,7 @@ def test_nothing_is_sent_where_code_of_others_would_run(engine: Connection, engi
 def test_trigger_added_during_a_run_is_waited_for_and_seen(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
-    """Whoever is just attaching is waited for, and then seen."""
+    """The run waits for the transaction that adds the trigger, then sees it."""
     Endpoint("Billing", engine_database).create_queues()
     engine.run(NEIGHBOUR)
     due(engine, add(engine, to=BILLING), SECONDS)
@@ -360,7 +360,7 @@ def test_trigger_added_during_a_run_is_waited_for_and_seen(
 
 
 def test_an_older_snapshot_sends_nothing(engine: Connection) -> None:
-    """It would not see what was attached since. pg_cron begins with whatever its database has as the default."""
+    """It would not see what was attached since. pg_cron begins with its database's default isolation."""
     due(engine, add(engine), SECONDS)
     engine.run("set default_transaction_isolation = 'repeatable read'")
     assert runner.run(engine, postgresql(), "a test") == (0, 0, 1)
@@ -491,7 +491,7 @@ def test_unsendable_schedule_is_refused_before_it_is_saved(
 def test_schedule_run_by_a_role_without_insert_sends_nothing(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
-    """It runs with the rights of whoever calls it, not with those of whoever made the tables."""
+    """It runs with its caller's rights, not with those of the tables' owner."""
     Endpoint("Billing", engine_database).create_queues()
     billing = add(engine, to=BILLING)
     due(engine, billing, SECONDS)
@@ -543,7 +543,7 @@ def test_when_the_next_is_due(engine: Connection) -> None:
 def test_a_hostile_operator_of_the_path_is_not_called(
     engine: Connection, engine_database: str, connect: Connect
 ) -> None:
-    """pg_cron calls it in a session with the path of its role."""
+    """pg_cron runs it in a session with its role's search path."""
     due(engine, add(engine), SECONDS)
     caller = connect(engine_database)
     caller.run("create schema hostile; set search_path = hostile, pg_catalog")
@@ -568,7 +568,7 @@ def test_a_day_is_the_zones_own(engine: Connection, queue: LeaseQueue) -> None:
 
 
 def test_statements_read_little_with_many_past_runs_and_messages(engine: Connection) -> None:
-    """Twenty schedules of each minute with two weeks behind them, on a lease queue of 20,000."""
+    """Twenty schedules of every minute with two weeks of runs, on a lease queue of 20,000."""
     for number in range(20):
         add(engine, f"no. {number}", "* * * * *")
     engine.run(
@@ -577,7 +577,7 @@ def test_statements_read_little_with_many_past_runs_and_messages(engine: Connect
         " from messages.schedule s, generate_series(1, 20000) i;"
         "delete from messages.schedule_run where outcome is null and due_at < now() + interval '1 hour';"
         "insert into messages.schedule_run (schedule, due_at, local_due)"
-        " select s.id, now() - interval '5 seconds', now() from messages.schedule s;"  # however long it took until now
+        " select s.id, now() - interval '5 seconds', now() from messages.schedule s;"  # whatever time the inserts took
         "insert into messages.message (message) select '1' from generate_series(1, 20000);"
         "analyze messages.schedule, messages.schedule_run, messages.message"
     )
@@ -590,5 +590,5 @@ def test_statements_read_little_with_many_past_runs_and_messages(engine: Connect
     for query, params in asked:
         plan = "\n".join(row[0] for row in engine.all(f"explain (analyze, buffers) {literal(engine, query, params)}"))
         read = sum(map(int, re.findall(r"^  Buffers: shared hit=(\d+)", plan, re.MULTILINE)))
-        assert read < 10_000, plan  # whose code would run is asked for each that is sent
+        assert read < 10_000, plan  # foreign code is checked for each message sent
         assert "Seq Scan on message" not in plan

@@ -1,4 +1,4 @@
-"""L6, L9: each minute by beat, by hand, or by both at once; nothing where there is no lease queue."""
+"""L6, L9: each minute by beat, by hand, or by both at once; nothing happens without a lease queue."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

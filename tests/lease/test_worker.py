@@ -1,4 +1,4 @@
-"""The worker on a real server: one handles each message, with no transaction open, and ends it once (L3 to L5, L11)."""
+"""The worker on a real server: one handles each message, without an open transaction, and ends it once (L3-L5, L11)."""
 
 import signal
 import subprocess
@@ -45,7 +45,7 @@ def handlers() -> LeaseHandlers:
 
 @pytest.fixture
 def make_worker(engine_database: str, handlers: LeaseHandlers) -> Iterator[MakeWorker]:
-    """``make_worker(concurrency=4, …)``: started."""
+    """``make_worker(concurrency=4, …)``: returns a started worker."""
     made: list[LeaseWorker] = []
 
     def make(name: str = "thumbs", dsn: str = engine_database, **settings: Any) -> LeaseWorker:
@@ -60,7 +60,7 @@ def make_worker(engine_database: str, handlers: LeaseHandlers) -> Iterator[MakeW
 
 @pytest.fixture
 def seen(handlers: LeaseHandlers) -> list[Any]:
-    """What was handled of whatever has no handler of its own."""
+    """The messages that only the general handler got."""
     seen: list[Any] = []
 
     @handlers.handle()
@@ -79,7 +79,7 @@ def outcomes(engine: Connection) -> list[Any]:
 
 
 def listens(engine: Connection) -> bool:
-    """A worker has gone through its first look and waits."""
+    """Whether a worker has finished its first look and waits."""
     looked = (
         "select count(*) from pg_stat_activity"
         " where datname = current_database() and state = 'idle' and query ~* %(last)s"
@@ -131,7 +131,7 @@ def test_a7_backlog_at_the_start(
 def test_a6_a_burst_is_handled_whole_by_few_claims(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five in one transaction cost the original four; here one claim answers as many NOTIFY as have come."""
+    """Five messages in one transaction cost the original four; here one claim covers all notifications so far."""
     asked: list[int] = []
     claim = type(queue).claim
 
@@ -146,14 +146,15 @@ def test_a6_a_burst_is_handled_whole_by_few_claims(
     ids = queue.publish_many(range(5))
     until(lambda: outcomes(engine) == [(message, "success") for message in ids])
     assert asked[0] == 8
-    assert len(asked) <= 3  # a second and a third where NOTIFY came in two parts
+    assert len(asked) <= 3  # a second and third if the notifications came in two parts
 
 
 def test_a_rush_of_many_messages_costs_no_claim_without_a_message(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However the NOTIFY of 2,000 rows come in, together with answers or alone: few claims find nothing, and no more
-    of them wake it than it claims."""
+    """Notifications of 2,000 rows come alone or together with answers: few claims find nothing, and wake-ups do not
+    exceed claims.
+    """
     got: list[int] = []
     claim = LeaseQueue.claim
 
@@ -177,7 +178,7 @@ def test_a_rush_of_many_messages_costs_no_claim_without_a_message(
 def test_a_notify_wakes_nobody_who_could_not_claim(
     engine: Connection, queue: LeaseQueue, handlers: LeaseHandlers, make_worker: MakeWorker
 ) -> None:
-    """While all slots are taken, 100 commits are no 100 wake-ups: whichever is free next brings the next claim."""
+    """While all slots are busy, 100 commits are not 100 wake-ups: the next free slot claims again."""
     seen: list[Any] = []
     begun, done = threading.Semaphore(0), threading.Event()
 
@@ -290,7 +291,7 @@ def test_message_that_fails_its_schema_is_rejected_with_the_path(
     assert rejected[0] == "rejected"
     assert rejected[1].startswith(f"{path}: ")
     assert success[0] == "success"
-    assert rendered == [fits]  # no defaults written into it
+    assert rendered == [fits]  # no schema defaults added
 
 
 def test_schemas_that_are_none_and_handlers_that_never_run_are_refused(handlers: LeaseHandlers) -> None:
@@ -336,7 +337,7 @@ def test_hostile_payloads_cost_one_ending_each(
 def test_no_transaction_is_open_while_a_handler_works(
     engine: Connection, queue: LeaseQueue, handlers: LeaseHandlers, make_worker: MakeWorker
 ) -> None:
-    """Whoever wants the row can lock it, and the server has nothing older than a statement to remember."""
+    """Other sessions can lock the row, and no transaction holds back vacuum."""
     looked: list[Any] = []
 
     @handlers.handle()
@@ -356,7 +357,7 @@ def test_no_transaction_is_open_while_a_handler_works(
 def test_a_long_handler_keeps_its_lock(
     engine: Connection, queue: LeaseQueue, handlers: LeaseHandlers, make_worker: MakeWorker
 ) -> None:
-    """Renewed at half of it: beyond three of its lengths nobody else gets the message, and nothing has expired."""
+    """Renewed at half of its length: after three lengths no other worker has the message, and nothing has expired."""
     done = threading.Event()
     handlers.handle()(lambda message, lease: done.wait(60) or None)
     queue.publish(1)
@@ -436,7 +437,7 @@ def test_l11_two_workers_each_message_once(
 
 
 def test_l11_two_processes_each_message_once(engine: Connection, queue: LeaseQueue, engine_database: str) -> None:
-    """Both are told of each message; each says what it handles."""
+    """Both are notified of each message; each reports what it handles."""
     numbers = 200
     with ExitStack() as ending:
         workers = [started(engine_database, f"worker {n}", "works", 60.0, stdout=subprocess.PIPE) for n in range(2)]
@@ -472,7 +473,7 @@ def test_cut_sessions_reopen_and_messages_sent_meanwhile_are_handled(
 def test_an_ending_waits_for_a_database_that_is_away_and_is_done_once(
     engine: Connection, queue: LeaseQueue, handlers: LeaseHandlers, make_worker: MakeWorker, engine_database: str
 ) -> None:
-    """A real socket that is cut under a handler: what was done is not done again."""
+    """A real socket is cut during a handler: its work is not done again."""
     handled: list[Any] = []
     relay = Relay(engine_database)
     try:
@@ -596,7 +597,7 @@ def test_breaker_opens_during_a_database_outage_and_closes_after(
     engine_database: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After half a second in place of thirty."""
+    """After half a second instead of thirty."""
     for name, seconds in (("SECONDS_TO_TRIGGER", 0.5), ("ARMED_SECONDS", 0.1), ("TRIGGERED_SECONDS", 0.1)):
         monkeypatch.setattr(circuit_breaker, name, seconds)
     relay = Relay(engine_database)
@@ -668,7 +669,7 @@ def test_without_its_tables_it_says_what_to_run(
 def test_a_worker_looks_after_expired_locks_of_everybody(
     engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any]
 ) -> None:
-    """Also where nobody else does: at its start, and each look_every."""
+    """Even if no other process does: at its start, and each look_every."""
     queue.publish_many([1, 2])
     queue.claim(1, 0.001)
     make_worker(look_every=0.1)

@@ -1,4 +1,4 @@
-"""A worker process that is killed: worker_process.py DSN NAME holds|works LOCK_SECONDS. Messages say how they end."""
+"""A worker process that tests kill: worker_process.py DSN NAME holds|works LOCK_SECONDS. Messages say how they end."""
 
 import logging
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 from pgqueue_admin.lease import LeasedMessage, LeaseHandlers, LeaseSettings, LeaseWorker, Rejected
 
-WORK_SECONDS = 0.005  # of each message, so that kills fall into handlers and not only between them
+WORK_SECONDS = 0.005  # per message, so that kills hit handlers too
 RETRIES = 8
 SCHEMA = {"type": "object", "properties": {"ends": {"enum": ["success", "failed"]}}}
 
