@@ -1,4 +1,4 @@
-"""A real web server on a test's database: uvicorn in a process of its own, spoken to over HTTP."""
+"""A real web server on a test's database: uvicorn in its own process, used over HTTP."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Site:
     environment: dict[str, str]
 
     def browser(self, person: Any) -> httpx.Client:
-        """Somebody who is signed in."""
+        """A client that is signed in."""
         client = Client()
         client.force_login(person)
         named = f"sessionid_{installation(self.environment['SECRET_KEY'], self.environment['PUBLIC_URL'])}"
@@ -38,13 +38,13 @@ class Site:
 
     @contextmanager
     def command(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        """``manage.py`` beside the web server, on the same databases."""
+        """A ``manage.py`` command beside the web server, on the same databases."""
         with _running([sys.executable, "manage.py", *arguments], self.environment) as process:
             yield process
 
 
 def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Name and data of each server-sent event; what is waited for must come before the stream was patient for long."""
+    """Name and data of each server-sent event. Fails if the awaited event takes longer than twice PATIENCE."""
     name, began = "", time.monotonic()
     for line in lines:
         assert time.monotonic() - began < 2 * PATIENCE, f"not told; the last was {name}"

@@ -1,4 +1,4 @@
-"""Fan-out: rendered once, the difference sent to all; who is slow catches up (L6, L7)."""
+"""Fan-out: each topic is rendered once and changes are sent to all clients; a slow client catches up (L6, L7)."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE, until
 
 
 class Board:
-    """A topic of the tests: what it says, and how often it was asked."""
+    """A topic for tests, which counts how often it was rendered."""
 
     def __init__(self) -> None:
         self.values = {"a": "1", "b": "1"}
@@ -62,7 +62,7 @@ async def soon(condition: Callable[[], bool]) -> None:
 
 
 async def woken(dsn: str, board: Board) -> None:
-    """A wake-up. What was rendered before it has been sent; what stands on the board now is being rendered."""
+    """Wake the hub and wait until it renders the current board. Earlier states were sent before that."""
     before = board.rendered
     with postgresql().connect(dsn, for_handlers=True) as connection:
         connection.notify("test_wake")
@@ -121,7 +121,7 @@ async def test_feeds_without_clients_are_dropped(hub: Hub, board: Board) -> None
 
 
 async def test_closing_the_hub_leaves_no_open_session(database: str, board: Board) -> None:
-    """However far it was: the server waits a minute for whoever does not say who they are, and drops no database."""
+    """At any moment of its start: the server would wait a minute for an unfinished sign-in."""
     before = sockets()
     for turns in range(60):
         hub = Hub(lambda: database)
@@ -129,12 +129,12 @@ async def test_closing_the_hub_leaves_no_open_session(database: str, board: Boar
         for _ in range(turns):
             await asyncio.sleep(0)
         await hub.close()
-        # another thread's may come and go meanwhile; the loop has no turn in which one of these could
+        # other threads may open sockets meanwhile, but the loop gets no turn to do so
         until(lambda: sockets() <= before, what=f"no socket is left, {turns} turns after it began")
 
 
 def sockets() -> set[str]:
-    """Those that this process has open."""
+    """The sockets that this process has open."""
     places = map(str, Path("/proc/self/fd").iterdir())
     return {place for place in places if os.path.realpath(place).rpartition("/")[2].startswith("socket:")}
 
@@ -156,7 +156,7 @@ async def test_an_argument_that_a_topic_does_not_take_makes_no_feed_of_its_own(h
 async def test_whether_somebody_may_look_waits_for_no_rendering(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, board: Board
 ) -> None:
-    """Nor does anything else that needs a thread: files of pages, for one."""
+    """Nor does other work that needs a thread, such as serving static files."""
     going_on, may_end = threading.Semaphore(0), threading.Event()
 
     def endless(argument: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The one LISTEN of a web process: how it notices that nobody is there any more."""
+"""The one LISTEN session of a web process detects a lost connection."""
 
 import asyncio
 import os
@@ -58,7 +58,7 @@ def test_ten_seconds_at_most() -> None:
 
 async def test_a_wire_that_swallows_everything_is_left(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "ALIVE_SECONDS", 0.2)
-    monkeypatch.setattr(listener, "ANSWER_SECONDS", PATIENCE)  # a busy server's answer is an answer
+    monkeypatch.setattr(listener, "ANSWER_SECONDS", PATIENCE)  # even a slow answer counts
     proxy = Proxy(database)
     wakes = listener.wakes(proxy.dsn, [CHANNEL])
     assert await heard(wakes) == ""
@@ -69,7 +69,7 @@ async def test_a_wire_that_swallows_everything_is_left(database: str, monkeypatc
         waiting = asyncio.ensure_future(anext(wakes))
         await soon(lambda: proxy.accepted > 1)
     monkeypatch.setattr(listener, "ANSWER_SECONDS", PATIENCE)
-    async with asyncio.timeout(PATIENCE):  # the attempt that was swallowed has its own five seconds
+    async with asyncio.timeout(PATIENCE):  # the swallowed attempt has its own limit of five seconds
         assert await waiting == "", "listening again, and whoever follows looks at everything"
     notify(database)
     assert await heard(wakes) == CHANNEL

@@ -1,4 +1,4 @@
-"""Somebody locks a queue: who looks at it is told by whom, soon, and every other page goes on."""
+"""A locked queue: its page soon names the process that holds the lock, and all other pages answer."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ def person(site: Site) -> User:
 
 @contextmanager
 def locked(connection: Connection, table: str = "Sales") -> Iterator[int]:
-    """By a psql that somebody left open, as its process."""
+    """Lock the table from a forgotten psql session; yield its process id."""
     connection.run("set application_name = 'psql'")
     with connection.transaction():
         connection.run(f'lock table "{table}" in access exclusive mode')
@@ -56,7 +56,7 @@ def locked(connection: Connection, table: str = "Sales") -> Iterator[int]:
 
 
 def test_every_other_page_goes_on(site: Site, person: User, connect: Connect) -> None:
-    """One person asks for all of it, which is the worst case."""
+    """One user requests everything, which is the worst case."""
     dsn = site.environment["DATABASE_URL"]
     look = connect(dsn)
     with locked(connect(dsn)) as pid, site.browser(person) as browser, ThreadPoolExecutor(AT_ONCE) as people:
@@ -75,7 +75,7 @@ def test_every_other_page_goes_on(site: Site, person: User, connect: Connect) ->
 
 
 def test_a_probe_needs_none_of_the_sessions_that_pages_wait_with(site: Site, person: User, connect: Connect) -> None:
-    """The table of sign-ins is locked: every page waits for it, until none of the pool's sessions is free."""
+    """The session table is locked: pages wait for it until the pool has no free session."""
     look, holder = (connect(site.environment["DATABASE_URL"]) for _ in range(2))
     schema = look.value("select relnamespace::regnamespace::text from pg_class where relname = 'django_session'")
     with site.browser(person) as browser, ThreadPoolExecutor(AT_ONCE) as people, holder.transaction():

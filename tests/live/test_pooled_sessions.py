@@ -1,4 +1,4 @@
-"""An open page is a stream for as long as it is open: it may keep nothing that other pages need."""
+"""An open page keeps its stream, but no database session that other pages need."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ def site(databases: Databases) -> Iterator[Site]:
 def test_more_open_pages_than_sessions_stop_nobody(site: Site, connect: Callable[[str], Connection]) -> None:
     look, person = connect(site.environment["DATABASE_URL"]), User.objects.create_user("ivo")
     with ExitStack() as pages:
-        told = []  # kept: httpx closes a stream that nobody goes on to read
+        told = []  # kept, because httpx closes a stream that is no longer referenced
         for _ in range(SESSIONS + 2):
             browser = pages.enter_context(site.browser(person))
             told.append(pages.enter_context(browser.stream("GET", "/live/?t=frame")).iter_lines())

@@ -1,11 +1,11 @@
-"""Static files, which Django's middleware never sees, are answered with what it puts on a page."""
+"""Static files bypass Django's middleware, and still get the headers of pages."""
 
 from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
 
-pytestmark = pytest.mark.filterwarnings("ignore:No directory")  # static files are collected by the start, not by tests
+pytestmark = pytest.mark.filterwarnings("ignore:No directory")  # static files are collected at start-up, not by tests
 
 
 async def headers(monkeypatch: pytest.MonkeyPatch, path: str, scheme: str) -> dict[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""The whole way: a row is inserted, the sampler sees it, the open page is told (C2, L1, L6, L7)."""
+"""End to end: a row is inserted, the sampler sees it, the open page is updated (C2, L1, L6, L7)."""
 
 import re
 import time
@@ -32,7 +32,7 @@ HEADERS = '{"NServiceBus.EnclosedMessageTypes":"Shop.PlaceOrder"}'
 
 @pytest.fixture(scope="module")
 def site(databases: Databases) -> Iterator[Site]:
-    """One for all of these tests: a web server and a sampler take seconds to start."""
+    """One for all tests of this file: a web server and a sampler take seconds to start."""
     with databases.clone("console") as dsn, databases.as_django(dsn):
         with postgresql().connect(dsn, for_handlers=True) as connection:
             connection.run(postgresql().queue.create(table=SALES))
@@ -47,7 +47,7 @@ def person(site: Site) -> User:
 
 @pytest.fixture
 def sales(site: Site, connect: Callable[[str], Connection]) -> Connection:
-    """A session on its database; the queue is empty, and has been seen so."""
+    """A session on the site's database, with the queue empty and sampled as empty."""
     connection = connect(site.environment["QUEUES_URL"])
     connection.run('delete from "Sales"')
     until(LatestSample.objects.filter(queue__table="Sales", ready=0).exists, what="a sample")
@@ -57,7 +57,7 @@ def sales(site: Site, connect: Callable[[str], Connection]) -> Connection:
 def send(connection: Connection, count: int) -> None:
     query = postgresql().queue.send(table=SALES)
     message = {"ttbr_ms": None, "headers": HEADERS, "body": b"{}"}
-    with connection.transaction():  # seen together, or not yet
+    with connection.transaction():  # committed together, so that no sample sees a part
         connection.run_all((query, {**message, "id": uuid.uuid4()}) for _ in range(count))
 
 
@@ -95,7 +95,7 @@ def test_after_a_lost_listening_session_everything_is_sent_again(site: Site, sal
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu", "Etc/GMT+5", "Nowhere/AtAll"])
 def test_today_begins_for_a_page_and_its_stream_at_one_midnight(site: Site, person: User, zone: str) -> None:
-    """One was resolved in each hour of the two days before: each midnight leaves another number of them."""
+    """One alert was resolved in each of the last 48 hours, so each time zone's midnight leaves another count."""
     here, longest = ZoneInfo("UTC" if zone.startswith("Nowhere") else zone), timedelta(seconds=45)  # of this test
     until(lambda: (now := datetime.now(here)).date() == (now + longest).date(), what="midnight has passed")
     now = timezone.now()
@@ -121,7 +121,7 @@ def test_a_stranger_gets_no_stream(site: Site) -> None:
 
 
 def sign_out(person: User) -> None:
-    """In another tab: the browser's session ends."""
+    """Delete the session, as a sign-out in another tab does."""
     Session.objects.all().delete()
 
 
@@ -175,7 +175,7 @@ def test_probes_tell_what_is_wrong(site: Site, sales: Connection) -> None:
     assert "supervisor" in parts["workers"]
 
 
-# What a stream follows is found on the event loop, which waits for no database: one that is asked there breaks it.
+# Topics are resolved on the event loop, which must not wait for a database: a query there raises an error.
 SAID = ("", "1764244800", "12", "3,8,12", "UTC", "-depth", "public.Sales", "x" * 300)
 
 

@@ -1,4 +1,4 @@
-"""A sign-in follows so many pages at once and no more; those that are open go on (L8)."""
+"""A sign-in may follow a limited number of pages at once; open ones are not interrupted (L8)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,12 +30,12 @@ async def hub(database: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[H
 
 def asked_by(key: str) -> HttpRequest:
     request = HttpRequest()
-    request.session = SessionBase(f"the key of {key}")  # shorter ones are none
+    request.session = SessionBase(f"the key of {key}")  # shorter keys are invalid
     return request
 
 
 async def followed(key: str) -> Any:
-    """A page that is open: its stream, of which the first event came."""
+    """An open page: its stream, after the first event."""
     answer = await stream.live(asked_by(key))
     assert isinstance(answer, StreamingHttpResponse)
     frames_of = aiter(answer.streaming_content)  # type: ignore[arg-type]
@@ -51,14 +51,14 @@ async def test_stream_over_the_limit_is_refused_and_open_ones_go_on() -> None:
     assert await anext(pages[0]) == feed.beat_event("all")
     await followed("ivo")  # another sign-in
     await pages.pop().aclose()
-    async with asyncio.timeout(PATIENCE):  # the server ends what it reads from by and by
+    async with asyncio.timeout(PATIENCE):  # the server closes the generator a little later
         while stream.opened.is_full(asked_by("ana").session.session_key or ""):
             await asyncio.sleep(0)
-    await followed("ana")  # in its place
+    await followed("ana")  # takes the free place
 
 
 async def test_streams_that_are_asked_for_together_are_counted_too() -> None:
-    """A stream begins after its answer does, and each of these was asked for while there was room."""
+    """A stream begins after its response does, and all these requests came while there was room."""
     answers: list[Any] = [await stream.live(asked_by("ana")) for _ in range(stream.MOST + 3)]
     begun = [aiter(answer.streaming_content) for answer in answers]
     assert [await anext(each, None) for each in begun] == [feed.HELLO] * stream.MOST + [None] * 3

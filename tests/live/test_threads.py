@@ -1,4 +1,4 @@
-"""How often a page changes between the event loop and a thread: each change is a wait for both of them."""
+"""Number of changes between the event loop and a thread per page: each makes both wait."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,10 +8,10 @@ from asgiref.testing import ApplicationCommunicator
 
 ASKED = {"http_version": "1.1", "method": "GET", "path": "/healthz", "query_string": b""}
 SCOPE = {"type": "http", **ASKED, "headers": [(b"host", b"testserver")]}
-SIGNALS_AND_PAGE = 4  # the receivers of a request's begin and end, the page, and its response's close
+SIGNALS_AND_PAGE = 4  # signal receivers for begin and end of a request, the page, and closing the response
 
 
-@pytest.mark.filterwarnings("ignore:No directory")  # static files are collected by the start, not by tests
+@pytest.mark.filterwarnings("ignore:No directory")  # static files are collected at start-up, not by tests
 async def test_middleware_and_page_are_one_visit_to_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     from pgqueue_admin.config.asgi import application
 

@@ -1,4 +1,4 @@
-"""The web server's settings with the tests' key, and static files that were not collected."""
+"""The web server's settings with the tests' key and without collected static files."""
 
 from pgqueue_admin.config.web_settings import *  # noqa: F403
 
