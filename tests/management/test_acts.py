@@ -1,4 +1,4 @@
-"""What pages do to messages and failures, done from a shell: by the same services, audited under a name."""
+"""Acts on messages and failures from a shell: the same services as on the pages, audited under a name."""
 
 import io
 import json
@@ -26,7 +26,7 @@ HEADERS = json.dumps(
 
 @pytest.fixture(autouse=True)
 def queues(archived_console: str, connect: Callable[[str], Connection]) -> Connection:
-    """Billing, Sales and Billing's delayed table, known to the console and allowed for acts."""
+    """Billing, Sales and Billing's delayed table, known to the console and allowing acts."""
     connection = connect(archived_console)
     for address in (QUEUE, OTHER):
         connection.run(postgresql().queue.create(table=address))
@@ -39,7 +39,7 @@ def queues(archived_console: str, connect: Callable[[str], Connection]) -> Conne
 
 
 def run(*argv: str) -> tuple[int, str]:
-    """Exit code and output, as a shell would see them."""
+    """Exit code and output, as in a shell."""
     out = io.StringIO()
     try:
         call_command(*argv, stdout=out, stderr=io.StringIO())

@@ -1,4 +1,4 @@
-"""Commands, each in a process of its own: who runs them, what they insist on, and what they say of a database."""
+"""Commands, each in its own process: the account they run under, what they require, what they say of a database."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ from pgqueue_admin.management.commands.dead import NO_DATABASE
 from pgqueue_admin.management.commands.prepare import Command
 from tests.waiting import PATIENCE, gathered
 
-# Commands, each in a process of its own, where nothing is started and where a database of others does not answer.
+# Commands, each in its own process, where nothing is started or a foreign database does not answer.
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -34,7 +34,7 @@ def run(var: Path, *argv: str, **environment: str) -> tuple[int, str]:
 def test_former_settings_module_is_refused_with_the_new_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A unit that was copied before the module was renamed still names it."""
+    """A systemd unit copied before the module was renamed still names the old one."""
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.worker_settings")
     with pytest.raises(SystemExit, match=r"pgqueue_admin\.config\.base_settings"):
         command_line.main()
@@ -58,10 +58,10 @@ def test_hint_of_make_run_is_left_out_for_a_given_database(tmp_path: Path, argv:
     assert "make run" not in said
 
 
-# A command says whose name is kept, also where the account has none.
+# A command records who ran it, even if the account has no name.
 @pytest.mark.usefixtures("console_database")
 def test_an_account_without_a_name_is_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container that runs under a number of its own."""
+    """As in a container with a numeric user."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
@@ -69,9 +69,9 @@ def test_an_account_without_a_name_is_its_number(monkeypatch: pytest.MonkeyPatch
         assert command.create_parser("manage.py", "it").parse_args(words).who == f"uid {os.getuid()}"
 
 
-# What `make run` does before the console starts, and that being killed there loses nothing.
+# The login that `make run` prints before the console starts is not lost if the process is killed there.
 class Gone(StringIO):
-    """A terminal that is no longer there."""
+    """A terminal that was closed."""
 
     def write(self, text: str, /) -> NoReturn:
         raise BrokenPipeError
@@ -83,7 +83,7 @@ def test_a_login_that_could_not_be_told_is_not_kept(console_database: str) -> No
     assert not User.objects.exists()
 
 
-# manage.py history without an act does not return, and says so to whoever started it by hand.
+# `manage.py history` without an act runs until it is stopped, and says so at a terminal.
 SAID = "This is the driver, as the supervisor keeps one: it goes on until Ctrl-C."
 
 

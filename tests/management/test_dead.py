@@ -1,4 +1,4 @@
-"""`manage.py dead`: frozen, confirmed, done; what it prints and how it exits (C4, docs/reference/cli.md)."""
+"""`manage.py dead`: selection, confirmation, execution, output and exit codes (C4, docs/reference/cli.md)."""
 
 import io
 import json
@@ -24,12 +24,12 @@ REFUSED_ONES = ("--exception", "RefusedException")
 
 @pytest.fixture(autouse=True)
 def archive(archived_console: str, connect: Callable[[str], Connection]) -> Connection:
-    """In a clone of its own."""
+    """The archive, in a clone of its own."""
     return connect(archived_console)
 
 
 def run(*argv: str, stderr: io.StringIO | None = None) -> tuple[int, str]:
-    """Exit code and output, as a shell would see them."""
+    """Exit code and output, as in a shell."""
     out = io.StringIO()
     try:
         call_command("dead", *argv, stdout=out, stderr=stderr or io.StringIO())
@@ -57,7 +57,7 @@ def test_list() -> None:
 
 
 def test_search_option_takes_the_archive_search_grammar(archive: Connection) -> None:
-    """All that the filters cannot say: what is left out, either of two, ranges, and how it ended."""
+    """It covers what the filters lack: exclusion, alternatives, ranges and the final state."""
     q = "(queue:Billing OR queue:Newsletter) -error:RefusedException size:>1"
     found = json.loads(run("list", "--search", q, "--json", "--limit", "1000")[1])["messages"]
     assert {each["queue"] for each in found} == {BILLING, '"public"."Newsletter"'}
@@ -74,7 +74,7 @@ def test_a_search_that_leaves_none_out_is_no_choice(search: str) -> None:
 
 
 def test_a_bare_name_with_a_dot_is_the_table_that_is_called_so(archive: Connection) -> None:
-    """Demo.Billing in public, and no Billing of a schema Demo; where two schemas have it, no guess is made."""
+    """Demo.Billing is a table in public; there is no schema Demo. If two schemas have such a table, it is ambiguous."""
     known = {"to": '"public"."Demo.Billing"', "from": BILLING}
     archive.run("update messages.message_archive set queue = %(to)s where queue = %(from)s", known)
     Queue.objects.create(schema="public", table="Demo.Billing")
@@ -120,7 +120,7 @@ def test_discard_and_restore() -> None:
 
 
 def test_without_a_yes_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))  # a pipe is nobody who was asked
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))  # a pipe is no terminal: its answer does not count
     code, said = run("retry", *REFUSED_ONES)
     assert (code, said) == (command.NOT_CONFIRMED, "Nothing was done. Confirm with y, or give --yes.")
     assert Operation.objects.get().state == Operation.State.CANCELLED
@@ -128,7 +128,7 @@ def test_without_a_yes_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Typed(io.StringIO):
-    """What somebody types at a terminal, line by line."""
+    """Input typed at a terminal, line by line."""
 
     def isatty(self) -> bool:
         return True
@@ -279,7 +279,7 @@ NOBODY = ("--now", "--hold-above", "0")
 
 
 def test_a_retry_goes_in_stages_and_stops_after_its_trial() -> None:
-    """Nobody receives here: the trial waits, and a person decides."""
+    """No receiver runs, so the trial's messages stay in the queue and an operator decides."""
     asked = io.StringIO()
     staged = ("--plan", "careful", "--try", "3", "--watch", "0s", "--detach", *NOBODY)
     code, said = run("retry", *REFUSED_ONES, "--yes", "--json", *staged, stderr=asked)

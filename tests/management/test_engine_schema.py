@@ -1,4 +1,4 @@
-"""`manage.py engine_schema`: by hand, once, politely."""
+"""`manage.py engine_schema`: run by hand, repeatable, without blocking traffic."""
 
 import io
 import re

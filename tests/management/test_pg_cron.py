@@ -1,4 +1,4 @@
-"""`manage.py pg_cron`: the server does itself what has to be done each minute, and does no harm beside us (L6, L9)."""
+"""`manage.py pg_cron`: the server does the minutely upkeep itself, safely beside our own (L6, L9)."""
 
 import io
 import re
@@ -54,13 +54,13 @@ def cron_server() -> Iterator[PostgreSQL]:
 
 @pytest.fixture
 def shop(cron_server: PostgreSQL, databases: Databases, console_database: str) -> Iterator[Connection]:
-    """The queues' database of the console is the one that has pg_cron."""
+    """The console's queue database is the one that has pg_cron."""
     yield from _queues(cron_server, databases, pg_cron.HOME)
 
 
 @pytest.fixture
 def other(cron_server: PostgreSQL, databases: Databases, console_database: str) -> Iterator[Connection]:
-    """It is another one of that server."""
+    """The console's queue database is another one of the same server."""
     yield from _queues(cron_server, databases, "other")
 
 
@@ -93,7 +93,7 @@ def test_install_status_and_remove(shop: Connection) -> None:
 
 @pytest.mark.pg_cron
 def test_pg_cron_does_the_upkeep_within_a_real_minute(shop: Connection) -> None:
-    """An expired lock is ended, a waiting message is told again, and what is due is sent: by the server alone."""
+    """The server alone expires a lock, announces a waiting message again and sends what is due."""
     queue = LeaseQueue(queue_dsn())
     lost, waits = queue.publish_many(["lost", "waits"])
     assert queue.claim(1)[0].id == lost
@@ -124,7 +124,7 @@ def queue_dsn() -> str:
 
 @pytest.mark.pg_cron
 def test_job_statements_do_what_our_upkeep_does(shop: Connection) -> None:
-    """Called as pg_cron calls them; the rest of its minutes."""
+    """Run directly; pg_cron itself would need more minutes."""
     queue = LeaseQueue(queue_dsn())
     ids = queue.publish_many(range(3))
     queue.claim(1)
@@ -139,7 +139,7 @@ def test_job_statements_do_what_our_upkeep_does(shop: Connection) -> None:
 
 @pytest.mark.pg_cron
 def test_beat_child_and_pg_cron_at_once_do_no_harm(shop: Connection, cron_server: PostgreSQL) -> None:
-    """1,000 expired locks and 60 due times: each has one outcome."""
+    """1,000 expired locks and 60 due times have exactly one outcome each."""
     queue = LeaseQueue(queue_dsn())
     ids = queue.publish_many(range(1000))
     queue.claim(1000)
@@ -180,7 +180,7 @@ def test_beat_child_and_pg_cron_at_once_do_no_harm(shop: Connection, cron_server
 
 
 class AtOnce:
-    """Who ends expired locks, each again and again in a thread of its own."""
+    """Processes that expire locks, each in a loop in its own thread."""
 
     def __init__(self, dsn: str):
         self._dsn, self._over, self.faults = dsn, threading.Event(), list[BaseException]()
@@ -228,7 +228,7 @@ class AtOnce:
 
 
 def dead_workers(shop: Connection, queue: LeaseQueue) -> tuple[list[int], list[int]]:
-    """Of ours, whose messages end and come back, and of original clients: which end, and which come back."""
+    """Expire locks of our workers and of original clients; return the ids that end and those that are released."""
     queue.publish_many(range(300))
     ends = [lease.id for lease in queue.claim(100)]
     back = [lease.id for lease in queue.claim(100, releases=9)]
@@ -244,7 +244,7 @@ def dead_workers(shop: Connection, queue: LeaseQueue) -> tuple[list[int], list[i
 
 @pytest.mark.pg_cron
 def test_beat_child_and_pg_cron_end_locks_at_once(shop: Connection, cron_server: PostgreSQL) -> None:
-    """Each message ends or comes back once: first by each alone, then whoever is quicker."""
+    """Each message is ended or released once: first by each process alone, then by all in a race."""
     queue, at_once = LeaseQueue(queue_dsn()), AtOnce(cron_server.dsn(pg_cron.HOME))
     ended: list[int] = []
     alone = [[at_once.child], [at_once.beat], [at_once.pg_cron]]
@@ -278,7 +278,7 @@ def test_a_database_beside_the_one_that_has_the_jobs(other: Connection, cron_ser
 
 @pytest.mark.pg_cron
 def test_the_grants_that_are_told_suffice(shop: Connection, cron_server: PostgreSQL, databases: Databases) -> None:
-    """No superuser: who works on the queues puts the jobs there, and they run with its rights."""
+    """A role without superuser rights installs the jobs, and they run with its rights."""
     dsn = cron_server.dsn(pg_cron.HOME, "pgqueue_queues")
     password = dsn.partition("pgqueue_queues:")[2].partition("@")[0]
     shop.run(f"create role pgqueue_queues login password '{password}'")

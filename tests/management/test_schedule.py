@@ -1,4 +1,4 @@
-"""`manage.py schedule`: the same acts as on the pages, from a shell."""
+"""`manage.py schedule`: the acts of the pages, from a shell."""
 
 import io
 import json
