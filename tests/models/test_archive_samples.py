@@ -1,4 +1,4 @@
-"""How many lie dead in the archive, as it was counted last."""
+"""The number of dead messages in the archive, as last counted."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Ages and stale marks are judged by the database's clock: a host that is an hour off shows no wrong figure."""
+"""Ages and stale marks use the database's clock: a host whose clock is an hour off shows no wrong figure."""
 
 import re
 import time
@@ -26,7 +26,7 @@ JUDGING = ("admin", "alerts", "console", "live", "operations", "records")
 
 @pytest.fixture(params=[timedelta(hours=1), timedelta(hours=-1)], ids=["ahead", "behind"])
 def skewed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> timedelta:
-    """The host's clock is off; it is asked at one place of ours, and by Django."""
+    """The host's clock is off. Our code reads it in one place; Django reads it too."""
     right = timezone.now
     monkeypatch.setattr(timezone, "now", lambda: right() + request.param)
     return request.param
@@ -35,7 +35,7 @@ def skewed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> t
 def test_a_skewed_host_shows_no_wrong_figure(
     console_database: str, skewed: timedelta, connect: Callable[..., Connection], settings: Any
 ) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 60.0}  # a machine that is slow is not a clock that is off
+    settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 60.0}  # a slow machine must not look like a wrong clock
     queues: Connection = connect(console_database)
     queues.run(postgresql().queue.create(table=Address("public", "Sales")))
     sampling = SamplerProcess()
@@ -105,7 +105,7 @@ def test_only_the_clock_module_reads_the_hosts_clock() -> None:
         for line in path.read_text().splitlines()
         if HOST.search(line) and "migrations" not in path.parts
     }
-    # Django ends its sessions by the host's clock, so their age is written by it, too
+    # Django expires its sessions by the host's clock, so the session's age is written by the same clock
     own = {each for each in asking if each.startswith(("models/database_clock.py", "console/session_age.py"))}
     assert asking - own == set()
 

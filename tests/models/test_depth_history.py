@@ -1,4 +1,4 @@
-"""Samples folded into minutes, hours and days, and joined with live ones: each sample counted once."""
+"""Samples are folded into minutes, hours and days, then joined with live ones; each sample counts once."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ def sampled(queue: Queue, at: datetime, *values: int | None, every: timedelta = 
 
 
 def found(queue: int, grain: str) -> list[tuple[str, int, int, int, bool]]:
-    """Each step of two days as time, least, median, most, live."""
+    """Each step of two days as (time, low, median, high, live)."""
     steps = depth_history.steps(queue, grain, TEN - DAY, TEN + DAY)
     return [
         (datetime.fromtimestamp(at, UTC).strftime("%d %H:%M"), *depth[:3], depth.is_live) for at, depth in steps.items()
@@ -34,7 +34,7 @@ def found(queue: int, grain: str) -> list[tuple[str, int, int, int, bool]]:
 def test_past_minutes_are_folded_and_the_current_one_is_live(sales: Queue) -> None:
     sampled(sales, TEN, 3, 9, 4, 1, 5, 5)
     sampled(sales, TEN + MINUTE, 7, None, 8)
-    assert depth_history.fold(TEN + MINUTE + 40 * SECOND) == 2  # the queue's own, and that of all
+    assert depth_history.fold(TEN + MINUTE + 40 * SECOND) == 2  # one for the queue, one for all queues
     assert found(sales.pk, "minute") == [("14 10:00", 1, 4, 9, False), ("14 10:01", 7, 7, 8, True)]
     assert found(sales.pk, "hour") == [("14 10:00", 1, 4, 9, True)]
     assert found(sales.pk, "day") == [("14 00:00", 1, 4, 9, True)]
@@ -89,7 +89,7 @@ def test_how_is_not_known_where_it_was_not_kept(sales: Queue) -> None:
 
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_a_sum_that_lacks_queues_says_how_many(sales: Queue, is_folded: bool) -> None:
-    """They have a sample without figures; where none could be read nothing is told, and an age is one at least."""
+    """Those queues have a sample without figures. If none was readable there is no sum; an age is a lower bound."""
     mail, bills = (Queue.objects.create(schema="public", table=name, kind="input") for name in ("Mail", "Bills"))
     looked(sales, TEN, {}, {}, waiting(TEN), {})
     looked(mail, TEN, {}, *2 * [{"depth": None, "ready": None}], {})
@@ -118,7 +118,7 @@ def test_folding_again_changes_nothing(sales: Queue) -> None:
 
 
 def test_nothing_is_thinned_that_was_not_folded(sales: Queue) -> None:
-    """Beat sends one task for both: an hour of ten-second samples goes, its least and most stay."""
+    """One Celery task does both: ten-second samples of an hour are deleted, their low and high stay."""
     began = database_clock.now().replace(minute=0, second=0, microsecond=0) - 5 * HOUR
     sampled(sales, began, 50, 1, 99, 50, 50, 50)
     assert tasks.thin_samples() == 5
@@ -128,7 +128,7 @@ def test_nothing_is_thinned_that_was_not_folded(sales: Queue) -> None:
 
 
 def looked(queue: Queue, at: datetime, *samples: dict[str, Any]) -> None:
-    """Looks in a row, ten seconds apart, at a queue of nine ready messages if nothing else is said."""
+    """Store samples ten seconds apart, of a queue with nine ready messages unless given otherwise."""
     usual = {"depth": 9, "ready": 9}
     Sample.objects.bulk_create(
         Sample(queue=queue, at=at + i * 10 * SECOND, **usual | each) for i, each in enumerate(samples)
@@ -136,7 +136,7 @@ def looked(queue: Queue, at: datetime, *samples: dict[str, Any]) -> None:
 
 
 def rates(queue: int, grain: str) -> list[tuple[float | None, ...]]:
-    """Each step of two days: in, out, of how many minutes, the longest wait, whether it may have been longer."""
+    """Each step of two days: rates in and out, rated minutes, longest wait, whether that is a lower bound."""
     return [depth[3:8] for depth in depth_history.steps(queue, grain, TEN - DAY, TEN + DAY).values()]
 
 
@@ -150,7 +150,7 @@ def waiting(since: datetime, how: str = "exact", **about: int) -> dict[str, Any]
 
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_rates_are_the_average_of_looks_and_minutes_that_know_them(sales: Queue, is_folded: bool) -> None:
-    """The first look knows none, an hour with two such minutes is told from them: what is unknown is no zero."""
+    """The first sample has no rate, and an hour is averaged over its two rated minutes: unknown is not zero."""
     looked(sales, TEN, moving(None, None), moving(4, 2), moving(2, 0))
     looked(sales, TEN + MINUTE, moving(None, None))
     looked(sales, TEN + 2 * MINUTE, moving(6, None))
@@ -164,7 +164,7 @@ def test_rates_are_the_average_of_looks_and_minutes_that_know_them(sales: Queue,
 
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_the_age_of_a_step_is_the_longest_that_a_ready_message_waited(sales: Queue, is_folded: bool) -> None:
-    """None where none is ready or its arrival was not seen; of a sender whose clock is ahead it is nothing."""
+    """None if no message is ready or its arrival was not seen; 0 if the sender's clock is ahead."""
     looked(sales, TEN, waiting(TEN - 5 * SECOND), waiting(TEN - 5 * SECOND), waiting(TEN - HOUR, ready=0), {})
     looked(sales, TEN + MINUTE, waiting(TEN, "least"), waiting(TEN + 50 * SECOND))
     looked(sales, TEN + 2 * MINUTE, {})
@@ -177,14 +177,14 @@ def test_the_age_of_a_step_is_the_longest_that_a_ready_message_waited(sales: Que
 
 
 def test_a_rate_of_all_is_known_where_each_queue_has_one(sales: Queue) -> None:
-    """A sum without one of them would look like all; the oldest of all is the oldest that is seen."""
+    """A sum that lacks a queue would be wrong. The oldest age of all queues is that of the oldest message seen."""
     mail = Queue.objects.create(schema="public", table="Mail", kind="input")
     error = Queue.objects.create(schema="public", table="error", kind="error")
     looked(sales, TEN, {**moving(1, 2), **waiting(TEN - HOUR)}, moving(9, 9), {**moving(3, 1), **waiting(TEN)})
     looked(mail, TEN, {**moving(5, 0), **waiting(TEN - MINUTE)}, moving(None, None), moving(7, None))
     looked(error, TEN, *[{**moving(99, 99), **waiting(TEN - DAY)}] * 3)
     looked(sales, TEN + MINUTE, waiting(TEN))
-    looked(mail, TEN + MINUTE, {})  # ready, and nobody knows since when
+    looked(mail, TEN + MINUTE, {})  # ready, since an unknown time
     assert rates(ALL, "minute") == [(8, 2, 1, 3600, False), (None, None, None, 60, True)]
     depth_history.fold(TEN + HOUR)
     assert rates(ALL, "minute") == [(8, 2, 1, 3600, False), (None, None, None, 60, True)]

@@ -1,4 +1,4 @@
-"""What the console lets through, the engine takes: the two may never disagree about an endpoint's settings."""
+"""The engine accepts all settings of an endpoint that the console accepts: their limits are the same."""
 
 from itertools import product
 from typing import get_args
@@ -62,7 +62,7 @@ def test_settings_the_engine_refuses_are_refused_by_the_console(settings: dict[s
 
 
 def test_both_have_the_same_limits() -> None:
-    """Twice, since the engine works without Django, and the console's tables without the engine."""
+    """The limits exist twice: the engine works without Django, and the console's models without the engine."""
     assert endpoint_validation.PEEK_RANGE_MS == (engine.LEAST_PEEK_DELAY * 1000, engine.MOST_PEEK_DELAY * 1000)
     assert endpoint_validation.LONGEST_PEEK_DELAY_MS == engine.LONGEST_PEEK_DELAY * 1000
     assert endpoint_validation.LONGEST_RETRY_STEP_MS == engine.LONGEST_RETRY_STEP * 1000

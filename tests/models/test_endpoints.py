@@ -24,7 +24,7 @@ def heard(console_database: str) -> Iterator[Connection]:
 
 
 def told(heard: Connection) -> list[str]:
-    """What was announced until now, and nothing that may come later."""
+    """Notifications received so far; later ones are ignored."""
     notify.announce(notify.ENDPOINT, "the end")
     notes = gathered(lambda: heard.notifications(1), lambda notes: bool(notes) and notes[-1].payload == "the end")
     return [note.payload for note in notes[:-1]]
@@ -56,7 +56,7 @@ def test_the_second_of_two_is_told_who_was_quicker(sales: Endpoint) -> None:
 
 
 def test_one_of_two_simultaneous_changes_is_refused(sales: Endpoint, heard: Connection) -> None:
-    """Both read version 1: who does not wait to read it would write over the other, with no word to either."""
+    """Both read version 1: without a row lock the second would silently overwrite the first."""
     refused = list[str]()
 
     def save() -> None:
@@ -150,7 +150,7 @@ def test_a_foreign_endpoint_has_declared_values_and_no_processes(console_databas
 
 
 def test_declaration_is_audited_with_its_address(console_database: str) -> None:
-    """Also where the delay is the one that a new row has anyway."""
+    """Even if the delay equals the default of a new row."""
     delay = Endpoint().peek_delay_ms
     endpoints.declare("Invoicing", Address("Legacy", "Bills"), {"peek_delay_ms": delay}, "ana", "console")
     endpoints.declare("Invoicing", Address("Legacy", "Bills"), {"peek_delay_ms": delay + 1}, "ana", "console")

@@ -1,4 +1,4 @@
-"""What was said of failures is found by their error."""
+"""Notes and owners of failure groups are found by the exception type."""
 
 from datetime import timedelta
 

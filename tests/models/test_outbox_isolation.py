@@ -1,4 +1,4 @@
-"""Migration 0027: an outbox that runs keeps the isolation that it runs with; elsewhere the default is the engine's."""
+"""Migration 0027: an outbox in use keeps its isolation level; others get the engine's default."""
 
 import pytest
 from django.core.management import call_command

@@ -1,4 +1,4 @@
-"""What pages ask about processes."""
+"""The queries of pages about processes."""
 
 from datetime import timedelta
 from typing import Any

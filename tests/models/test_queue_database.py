@@ -1,4 +1,4 @@
-"""What the URL of the queues says of its sessions holds for the source, beside what we say ourselves."""
+"""Options in the URL of the queues hold for its sessions, beside the console's own."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ def test_options_of_the_url_are_honoured_and_ours_win(console_database: str) -> 
 def test_url_that_requires_a_primary_opens_read_only_sessions(
     server: PostgreSQL, console_database: str, connect: Callable[[str], Connection]
 ) -> None:
-    """Sessions that only look write nowhere, and none may be refused for that. A real standby stands before it."""
+    """Read sessions write nothing, so a standby must not refuse them. This test uses a real standby."""
     with following(server) as follower:
         url = connect_options.address(_behind(there(follower, console_database), console_database))
         found = {}

@@ -1,4 +1,4 @@
-"""Migration 0011: whoever could read messages before the upgrade can do so after it."""
+"""Migration 0011: a user who could read messages before the upgrade still can."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User

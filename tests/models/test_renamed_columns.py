@@ -1,4 +1,4 @@
-"""Migrations 0025 and 0034 rename columns: their values stay, and what is unique stays so."""
+"""Migrations 0025 and 0034 rename columns and keep their values and unique constraints."""
 
 from datetime import UTC, datetime
 from importlib import import_module
@@ -65,7 +65,7 @@ def _model(name: str) -> Any:
 
 
 def _made(apps: Any, name: str) -> Any:
-    """A row of it in which nothing is empty."""
+    """A row of the model with a value in each field."""
     model = apps.get_model("pgqueue", name)
     return model.objects.create(**{field.name: _value(apps, field) for field in _written(model)})
 
@@ -88,4 +88,4 @@ def _value(apps: Any, field: Any) -> Any:
     for kind, value in kinds.items():
         if isinstance(field, kind):
             return value
-    return [_value(apps, field.base_field)]  # of an array
+    return [_value(apps, field.base_field)]  # an array

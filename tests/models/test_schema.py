@@ -1,4 +1,4 @@
-"""The console's own tables are in a schema where nobody else may create: what `migrate` makes, moves and refuses."""
+"""The console's tables live in a schema where no other role may create: what `migrate` creates, moves and refuses."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,7 +20,7 @@ where c.relkind in ('r', 'S', 'i') and n.nspname in ('public', 'pgqueue_console'
 
 @pytest.fixture
 def admin(databases: Databases, connect: Callable[[str], Connection]) -> Iterator[Connection]:
-    """Of an empty database, whose console is told to be a role that may do there what anybody may."""
+    """An administrator of an empty database; the console connects as a role without special rights."""
     with databases.clone("empty") as dsn:
         connection = connect(dsn)
         connection.run("create role plain login password 'plain'; create role eve login password 'eve'")
@@ -45,18 +45,18 @@ def makes_it(admin: Connection, database: str) -> None:
 
 
 def is_given_it(admin: Connection, database: str) -> None:
-    """A role that is limited to this one schema."""
+    """The role owns this one schema."""
     admin.run("create schema pgqueue_console authorization plain")
 
 
 def is_let_into_it(admin: Connection, database: str) -> None:
-    """A superuser keeps it."""
+    """The schema is a superuser's; the role may create in it."""
     admin.run("create schema pgqueue_console; grant usage, create on schema pgqueue_console to plain")
 
 
 @pytest.mark.parametrize("gets", [makes_it, is_given_it, is_let_into_it])
 def test_its_tables_are_in_a_schema_of_its_own(gets: Callable[[Connection, str], None], admin: Connection) -> None:
-    """Nothing is made in ``public``, whatever the URL's own path says."""
+    """Nothing is created in ``public``, whatever search path the URL gives."""
     admin.run("create schema app authorization plain; revoke all on schema public from public")
     gets(admin, str(admin.value("select current_database()")))
     connections["default"].settings_dict["OPTIONS"]["options"] = env.for_console(
@@ -91,7 +91,7 @@ def test_its_tables_are_in_a_schema_of_its_own(gets: Callable[[Connection, str],
 def test_where_others_could_create_nothing_is_made_and_the_cure_is_named(
     made: str, cure: str, admin: Connection
 ) -> None:
-    """An administrator who runs it as it stands there is done."""
+    """Running the statement from the message verbatim is enough."""
     if made:
         admin.run(made)
     with pytest.raises(CommandError) as refused:
@@ -114,7 +114,7 @@ def test_old_console_database_is_refused_in_one_sentence(admin: Connection) -> N
 
 
 def test_its_tables_in_public_are_refused_as_well(admin: Connection) -> None:
-    """The first unreleased versions kept them there."""
+    """The first unreleased versions had their tables there."""
     makes_it(admin, str(admin.value("select current_database()")))
     migrate()
     admin.run("""grant create on schema public to plain; do $$ declare each text; begin
@@ -139,7 +139,7 @@ def test_foreign_django_tables_in_public_are_not_touched(admin: Connection) -> N
 
 
 def test_a_ledger_of_another_role_is_no_affair_of_ours(admin: Connection) -> None:
-    """Another Django project lives in ``public``; its tables are its own."""
+    """``public`` holds another Django project; its tables are left alone."""
     admin.run(
         "create table public.django_migrations (app text); insert into public.django_migrations values ('pgqueue')"
     )

@@ -1,4 +1,4 @@
-"""What one queue and one person may take of the sessions that read."""
+"""Limits of the read sessions that one queue and one user may hold."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -62,7 +62,7 @@ def test_half_of_the_sessions_is_the_most_that_one_may_have(
 
 
 def lent(**asked: Any) -> int:
-    """How many at the same time, until there is none."""
+    """Number of sessions lent at the same time until none is left."""
     number = 0
     with ExitStack() as sessions, suppress(Busy, DatabaseDown):
         while number < 100:

@@ -1,4 +1,4 @@
-"""Samples are thinned queue by queue: of a minute the first stays, found by an index however many queues there are."""
+"""Samples are thinned per queue: the first of each minute stays, found by an index for any number of queues."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from generate_series(0, %(steps)s - 1) step, unnest(%(queues)s) queue
 
 @pytest.fixture
 def queues(console_database: str, connect: Callable[..., Connection]) -> list[int]:
-    """Each sampled every ten seconds until two hours ago, and for a minute since."""
+    """Each queue sampled every ten seconds until two hours ago, and for a minute after that."""
     made = Queue.objects.bulk_create(Queue(schema="public", table=f"Q{i}", kind="input") for i in range(QUEUES))
     ids = [queue.pk for queue in made]
     began, steps = NOW - samples.FINE_FOR - timedelta(minutes=MINUTES), 6 * (MINUTES + 1)

@@ -1,4 +1,4 @@
-"""Stretches in as few steps as they have."""
+"""Time spans are split into the fewest whole steps."""
 
 from datetime import UTC, datetime, timedelta
 
