@@ -1,4 +1,4 @@
-"""What the tests of the lease queue's figures share."""
+"""Fixtures of the tests of the lease queue's figures."""
 
 from collections.abc import Callable, Iterator
 

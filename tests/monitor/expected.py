@@ -1,4 +1,4 @@
-"""The facts of the recorded database, computed with plain SQL when it was recorded."""
+"""Facts about the recorded database, computed with plain SQL when it was recorded."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Queue tables for tests, as endpoints make them, and rows in them."""
+"""Queue tables as endpoints create them, and rows in them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def make(connection: Connection, table: str = "Q", schema: str = "public") -> Ad
 
 
 def many(connection: Connection, count: int) -> None:
-    """So many queues, in one round trip."""
+    """Create that many queues in one round trip."""
     made = f"execute format('create table %I ({_COLUMNS})', 'Q' || i);"
     connection.run(f"do $$ begin for i in 1..{count} loop {made} end loop; end $$")
 
@@ -47,20 +47,20 @@ def made(connection: Connection, count: int = 0, table: str = "Q") -> QueueTable
 
 
 def out_of_sight(connection: Connection, address: Address) -> None:
-    """With a cap of 1,000: so many expired ones lie at the head that no ready one is reached."""
+    """With a cap of 1,000: so many expired rows are at the head that no ready one is reached."""
     fill(connection, address, 1_200, expires="now() at time zone 'utc' - interval '1 hour'")
     fill(connection, address, 1_800)
 
 
 def take(connection: Connection, table: QueueTable, count: int) -> None:
-    """Receive as an endpoint does, in the transaction that is open."""
+    """Receive as an endpoint does, in the open transaction."""
     locked = "select id from {table} order by seq for update skip locked limit {count}"
     taking = compose(f"delete from {{table}} where id in ({locked})", {"table": table.address, "count": count})
     assert connection.run(taking) == count
 
 
 def cut_sessions(connection: Connection, application_name: str = "%") -> None:
-    """End every other session of this database, or those of that name."""
+    """Terminate all other sessions of this database, or those with this application name."""
     connection.run(
         "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = current_database()"
         " and pid <> pg_backend_pid() and application_name like %(name)s",
@@ -69,7 +69,7 @@ def cut_sessions(connection: Connection, application_name: str = "%") -> None:
 
 
 def looking_as(role: str, connect: Callable[..., Connection], database: str) -> Connection:
-    """A session that only reads, with the rights of ``role``."""
+    """A read-only session with the rights of ``role``."""
     looker = connect(database, read_only=True)
     looker.run(sql.SQL("set role {}").format(sql.Identifier(role)))
     return looker

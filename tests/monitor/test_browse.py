@@ -1,4 +1,4 @@
-"""C3: pages by key, single messages, and bodies a part at a time."""
+"""C3: pages by key, single messages, and bodies in parts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -48,7 +48,7 @@ def test_pages_newest_first(connection: Connection) -> None:
 
 @pytest.mark.parametrize("order", ["head", "newest"])
 def test_rows_of_one_seq_are_all_paged(connection: Connection, order: Literal["head", "newest"]) -> None:
-    """Nothing keeps them apart where the index on seq is not unique."""
+    """Rows may share a seq if its index is not unique."""
     connection.run('create table "Q" (id uuid primary key, expires timestamp, headers text, body bytea, seq int)')
     connection.run('create index on "Q" (seq)')
     address = Address("public", "Q")
@@ -110,7 +110,7 @@ def test_a_message_in_flight_says_so(connection: Connection, database: str, conn
 
 @pytest.fixture
 def lent(database: str) -> Iterator[Lend]:
-    """The one session of a pool, as pages have it: the driver prepares what is asked often."""
+    """The only session of a pool, as pages use it: the driver prepares frequent statements."""
     pool = postgresql().pool(database, max_size=1)
     yield pool.connection
     pool.close()
@@ -126,7 +126,7 @@ def test_a_page_does_not_notice_that_a_column_changed_its_type(connection: Conne
 
 
 def test_head_and_tail_notice_it_once(connection: Connection, lent: Lend) -> None:
-    """Their transaction is lost with the statement that fails in it."""
+    """Both statements share a transaction, so the failed one ends it."""
     table = made(connection, 2)
     for number in range(20):
         if number == 10:
@@ -193,7 +193,7 @@ def test_a_null_body_is_told_from_an_empty_one(connection: Connection) -> None:
 
 def test_a_body_of_50_mb_comes_in_parts(connection: Connection) -> None:
     table = made(connection)
-    connection.run('alter table "Q" alter column body set storage external')  # as large as it says, on disk too
+    connection.run('alter table "Q" alter column body set storage external')  # uncompressed on disk too
     fill(connection, table.address, 1, body="convert_to(repeat('0123456789', 5000000), 'UTF8')")
     part = bodies.body(connection, table, row_id(connection), offset=49_999_995)
     assert part == bodies.MessageBody(b"56789", 49_999_995, 50_000_000)

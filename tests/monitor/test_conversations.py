@@ -1,4 +1,4 @@
-"""Messages of one conversation in queues: what is found, what was looked at, and what holds up nobody else."""
+"""Messages of one conversation in queues: which are found, how many are looked at, and that nobody is blocked."""
 
 import json
 from collections.abc import Callable
@@ -50,8 +50,8 @@ def test_each_queue_tells_what_it_has_and_how_much_was_looked_at(
     put(connection, "B", "another", number=5)
     told = looked(connection)
     assert [(len(each.messages), each.looked_at, each.whole) for each in told.values()] == [
-        (2, 5, False),  # as many as are looked at: there may be more
-        (0, 5, False),  # the one of it is older
+        (2, 5, False),  # as many as the limit allows: there may be more
+        (0, 5, False),  # the conversation's message is older
         (0, 0, True),
     ]
 

@@ -1,4 +1,4 @@
-"""Delayed messages where they lie: paged by due time, and how far their due times are off (wire sheet 3)."""
+"""Delayed messages in their tables: paged by due time, and the offset of their due times (wire sheet 3)."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -54,7 +54,7 @@ def test_pages_follow_each_other_also_where_many_are_due_at_once(connection: Con
 
 
 def kept(connection: Connection, rows: int) -> None:
-    """So many, all of them due."""
+    """Store that many delayed messages, all due."""
     connection.run(
         """insert into "Sales.Delayed" (headers, due) select repeat('h', 500), now() - i * interval '1 s'
            from generate_series(1, %(rows)s) i""",
@@ -63,7 +63,7 @@ def kept(connection: Connection, rows: int) -> None:
 
 
 def test_past_the_cap_pages_tell_how_many_there_are(connection: Connection, table: QueueTable) -> None:
-    """Whatever the catalog says: never analysed, or before most of its rows went."""
+    """The catalog's statistics are no help: missing, or taken before most rows were deleted."""
     kept(connection, 8_000)
     seen = depth.measure(connection, table, cap=1_000)
     assert (seen.how, seen.delayed_how) == ("estimate", "estimate")
@@ -74,7 +74,7 @@ def test_past_the_cap_pages_tell_how_many_there_are(connection: Connection, tabl
 
 
 def test_partitioned_delayed_table_is_estimated_from_some_pages(connection: Connection) -> None:
-    """The whole has no page of its own: taken for its size, nothing is all, and every row was read at each look."""
+    """A partitioned table has no pages of its own: taken as its size, they led to an estimate that read every row."""
     make(connection, "Sales")
     columns = "id uuid default gen_random_uuid(), headers text not null, body bytea, due timestamptz not null"
     connection.run(f'create table "Sales.Delayed" ({columns}) partition by hash (id)')
@@ -174,7 +174,7 @@ def test_the_page_uses_the_index_however_many_wait(connection: Connection, table
         (timedelta(hours=5, milliseconds=40), timedelta(hours=5), 0.04),  # America/New_York in winter
         (-HOUR, -HOUR, 0),  # Europe/Berlin
         (timedelta(hours=-5, minutes=-45, seconds=20), timedelta(hours=-5, minutes=-45), 20),  # Asia/Kathmandu
-        (timedelta(seconds=40), timedelta(), 40),  # a clock that is slow
+        (timedelta(seconds=40), timedelta(), 40),  # a slow clock
     ],
 )
 def test_headers_tell_zone_and_clock(
@@ -203,11 +203,11 @@ def test_due_times_that_somebody_set_by_hand_are_no_zone(connection: Connection,
 
 
 def test_rows_put_off_together_are_no_zone(connection: Connection, table: QueueTable) -> None:
-    """``update … set due = now() + '1 h'`` in an incident: of rows sent within a second, all are off by the same."""
+    """An ``update … set due = now() + '1 h'`` in an incident shifts rows sent within a second by the same amount."""
     for milliseconds in range(3):
         store(connection, NOON + 5 * HOUR, DeliverAt=NOON + timedelta(milliseconds=milliseconds))
     assert clock_skew.read(connection, table.address) is None
-    for hours in range(4):  # those that nobody touched still tell
+    for hours in range(4):  # untouched rows still show the offset
         store(connection, NOON + hours * HOUR, DeliverAt=NOON + hours * HOUR)
     told = clock_skew.read(connection, table.address)
     assert told is not None
@@ -238,7 +238,7 @@ def test_headers_that_cannot_be_read_tell_nothing(connection: Connection, table:
 
 
 def test_the_sampler_takes_the_zone_off(connection: Connection, table: QueueTable, database: str, connect) -> None:  # type: ignore[no-untyped-def]
-    """Stored from New York and due an hour ago: a reader in UTC alone would find it four hours early."""
+    """Stored from New York and due an hour ago: read as UTC, it would seem due in four hours."""
     store(connection, NOON - HOUR + timedelta(hours=5), DeliverAt=NOON - HOUR)
     assert depth.measure(connection, table, now=NOON).overdue == 0
     sampler = Sampler(lambda: connect(database, read_only=True), ["public"])
@@ -252,7 +252,7 @@ def test_the_sampler_takes_the_zone_off(connection: Connection, table: QueueTabl
     ("overdue", "soonest", "since"),
     [
         (0, NOON + HOUR, None),
-        (3, NOON - timedelta(seconds=60), None),  # a mover may rest so long
+        (3, NOON - timedelta(seconds=60), None),  # a mover may pause that long
         (3, NOON - HOUR, NOON - HOUR),
         (None, None, None),
     ],

@@ -1,4 +1,4 @@
-"""C2: depth = ready + in flight + expired, seen without a lock on any row."""
+"""C2: depth = ready + in flight + expired, measured without locking a row."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -32,7 +32,7 @@ def test_in_flight_is_counted_apart(connection: Connection, database: str, conne
 
 
 def test_in_flight_is_counted_of_a_prepared_transaction_too(connection: Connection) -> None:
-    """It has no session: an endpoint in two phases keeps what it took until somebody says commit."""
+    """It has no session: with two-phase commit an endpoint holds its messages until the commit is decided."""
     table = made(connection, 5)
     connection.run("begin")
     take(connection, table, 3)
@@ -47,7 +47,7 @@ def test_in_flight_is_counted_of_a_prepared_transaction_too(connection: Connecti
 def test_message_that_expires_in_flight_is_counted_once(
     connection: Connection, database: str, connect: Connect
 ) -> None:
-    """Counted as expired, too, more would be taken off than lie there: three ready messages less than none."""
+    """Counting it as expired too would give minus three ready messages."""
     table, receiver = made(connection), connect(database)
     fill(connection, table.address, 5, expires="now() at time zone 'utc' - interval '1 hour'")
     with receiver.transaction():
@@ -79,14 +79,14 @@ def test_an_empty_queue(connection: Connection) -> None:
 
 
 def test_past_the_cap_the_share_of_probes_tells(connection: Connection) -> None:
-    """Half of the rows are gone: the span says 60,000, the probes say about 30,000."""
+    """Half of the rows are deleted: the span says 60,000, the probes about 30,000."""
     table = made(connection, 60_000)
     connection.run('delete from "Q" where seq % 2 = 0 and seq < 60000')
     seen = depth.measure(connection, table)
     assert seen.how == "estimate"
     assert seen.span == 60_000
     assert seen.depth == pytest.approx(30_000, rel=0.15)
-    assert depth.measure(connection, table).depth == seen.depth  # the same places are probed every time
+    assert depth.measure(connection, table).depth == seen.depth  # the same places are probed each time
 
 
 def test_a_span_beyond_the_cap_that_holds_few_is_counted(connection: Connection) -> None:
@@ -132,7 +132,7 @@ def test_ready_in_flight_and_expired_add_up_past_the_cap(
 
 
 def test_a_widened_seq(connection: Connection) -> None:
-    """Head and tail 2^31 apart make an endpoint's own peek fail (wire sheet 2.8); looking does not."""
+    """Head and tail 2^31 apart make an endpoint's own peek fail (wire sheet 2.8); measuring does not."""
     address = make(connection)
     connection.run('alter table "Q" alter column seq type bigint')
     fill(connection, address, 2, seq="i * 2147483648")
@@ -202,7 +202,7 @@ def test_looking_locks_nothing(connection: Connection, database: str, connect: C
 
 
 def test_select_alone_is_enough(connection: Connection, database: str, connect: Connect) -> None:
-    """A role that may read the table and not its sequence: all but what was ever sent."""
+    """A role that may read the table but not its sequence gets every figure except the total sent."""
     table = made(connection, 3)
     connection.run("create role only_looks_depth")
     connection.run('grant select on "Q" to only_looks_depth')

@@ -1,4 +1,4 @@
-"""C2, wire sheet 12.10: queues are found by their columns; names decide only between kinds of one shape."""
+"""C2, wire sheet 12.10: queues are found by their columns; names only decide between kinds with the same columns."""
 
 from collections.abc import Callable
 
@@ -85,7 +85,7 @@ def test_nothing_in_no_schema(connection: Connection) -> None:
 
 
 def test_delayed_table_elsewhere_belongs_to_the_one_queue_of_its_name(connection: Connection) -> None:
-    """Each table's schema is looked up by its own name (wire sheet 1.4), so a queue's does not hold for it."""
+    """Each table's schema is resolved by its own name (wire sheet 1.4), so the queue's schema does not apply to it."""
     for schema in ("ops", "spare"):
         connection.run(f"create schema {schema}")
     sales, delayed = Address("ops", "Sales"), Address("public", "Sales.Delayed")
@@ -96,4 +96,4 @@ def test_delayed_table_elsewhere_belongs_to_the_one_queue_of_its_name(connection
         connection.run(postgresql().delayed.create(table=address))
     tables = {table.address: table for table in discovery.find(connection, ["public", "ops", "spare"])}
     assert (tables[delayed].delayed_of, tables[sales].delayed) == (sales, delayed)
-    assert tables[lonely].delayed_of is None  # of which of the two cannot be told
+    assert tables[lonely].delayed_of is None  # it could belong to either queue

@@ -1,4 +1,4 @@
-"""Tables that somebody made otherwise than an endpoint does: their figures are true, or are said to be unknown."""
+"""Tables created differently from an endpoint's: their figures are correct, or reported as unknown."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,7 @@ def test_a_part_on_another_server_that_does_not_answer_blinds_no_other(
 
 @pytest.fixture
 def behind_policies(connection: Connection, database: str, connect: Connect) -> Iterator[Sampler]:
-    """One of a role to which row policies apply."""
+    """A sampler with a role that row policies apply to."""
     fill(connection, make(connection), 17)
     connection.run('alter table "Q" enable row level security')
     connection.run('create role only_looks_unusual; grant select on "Q" to only_looks_unusual')
@@ -70,7 +70,7 @@ def test_a_table_whose_rows_are_hidden_from_the_role_cannot_be_read(
 
 @pytest.mark.parametrize("shown", ["seq < 5", "true"])
 def test_no_policy_is_asked_whatever_it_says_now(connection: Connection, behind_policies: Sampler, shown: str) -> None:
-    """One that shows all rows may be another one at the next look."""
+    """A policy that shows all rows now may hide some at the next sample."""
     connection.run(f'create policy shown on "Q" for select to only_looks_unusual using ({shown})')
     assert looked(behind_policies)["Q"].depth is None
     connection.run("alter role only_looks_unusual bypassrls")
@@ -82,7 +82,7 @@ def test_no_policy_is_asked_whatever_it_says_now(connection: Connection, behind_
 
 @pytest.mark.parametrize("numbers", ["increment 10", "increment 10 restart 7", "restart 5000"])
 def test_a_sequence_that_counts_otherwise(connection: Connection, sampler: Sampler, numbers: str) -> None:
-    """Two masters share out the numbers by their last digit."""
+    """Two primaries divide the numbers by their last digit."""
     address = make(connection)
     connection.run(f'alter sequence "Q_seq_seq" {numbers}')
     looked(sampler)
@@ -93,7 +93,7 @@ def test_a_sequence_that_counts_otherwise(connection: Connection, sampler: Sampl
 
 
 def test_a_copy_that_takes_its_numbers_from_the_original(connection: Connection, sampler: Sampler) -> None:
-    """LIKE ... INCLUDING ALL copies a serial's default: numbers that one of them takes tell nothing of the other."""
+    """LIKE ... INCLUDING ALL copies a serial's default: the sequence is shared, so it tells nothing about either."""
     address = make(connection)
     connection.run('create table "Q.copy" (like "Q" including all)')
     looked(sampler)
@@ -130,7 +130,7 @@ def test_numbers_that_sessions_keep_in_reserve_count_nothing(
 
 
 def test_numbers_that_go_down(connection: Connection, sampler: Sampler) -> None:
-    """The newest are received first, so how long the oldest waits is not seen at the head."""
+    """The newest are received first, so the head does not show how long the oldest waits."""
     address = make(connection)
     connection.run('alter sequence "Q_seq_seq" increment -1 minvalue -1000 start -1 restart')
     for seconds in range(5):

@@ -1,4 +1,4 @@
-"""Hot statements on a million rows, and on 200,000 dead ones before the head: index probes, whatever lies there."""
+"""Frequent statements on a million rows and 200,000 dead ones before the head use index probes only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def test_depth_is_estimated_by_index_probes(large: Large, looker: Connection) ->
 
 
 def test_a_low_water_seq_spares_the_dead_rows(large: Large, looker: Connection) -> None:
-    """Measured: min(seq) 220 ms each time, from a low-water seq 0.06 ms. Counted here in blocks, which do not hurry."""
+    """Measured: min(seq) takes 220 ms each time, 0.06 ms from a low-water seq. The test counts blocks, not time."""
     head = sql.SQL('select seq from "Q" where seq >= {} order by seq limit 1')
     whole, spared = (executed(looker, head.format(low)) for low in (0, DEAD - depth.LATE))
     assert whole.blocks > 100 * spared.blocks

@@ -1,4 +1,4 @@
-"""The lease queue is measured as every other: each state counted by its index, and what is not counted says so."""
+"""The lease queue is measured like every other: each state is counted by its index, and gaps are reported."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -92,7 +92,7 @@ def test_too_few_to_tell_how_many_are_at_least_the_cap(engine: Connection) -> No
 
 def test_the_oldest_waits_since_it_could_be_claimed(queue: LeaseQueue, engine: Connection, sampler: Sampler) -> None:
     queue.publish(1)
-    engine.run("update messages.message set created_at = created_at - interval '3 days'")  # and adopted just now
+    engine.run("update messages.message set created_at = created_at - interval '3 days'")  # as if adopted just now
     sample = looked(sampler)
     assert sample.oldest_how == "exact"
     assert sample.oldest_at is not None

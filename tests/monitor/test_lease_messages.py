@@ -1,4 +1,4 @@
-"""Messages of the lease queue as a person looks at them: whatever they hold, and nothing is locked by looking."""
+"""Messages of the lease queue as users see them: any content is shown, and reading locks nothing."""
 
 import os
 import socket
@@ -177,7 +177,7 @@ def test_endings_of_the_hour_are_counted_or_said_since_when(
 def test_lock_holder_is_given_by_name_host_and_pid(
     queue: LeaseQueue, reading: Connection, connect: Connect, engine_database: str
 ) -> None:
-    """Until an original client takes it over, who leaves no name; an expired lock's ending says it, too."""
+    """Until an original client takes the message over, which leaves no name. An expired lock's archive row has it."""
     queue.publish_many([1, 2])
     me = f"thumbs, {socket.gethostname()}, pid {os.getpid()}"
     queue.claim(2)
@@ -199,7 +199,7 @@ def test_lock_holder_is_given_by_name_host_and_pid(
 def test_lock_holder_is_unknown_in_tables_of_the_version_before(
     queue: LeaseQueue, connect: Connect, engine_database: str
 ) -> None:
-    """Messages are claimed and ended there all the same, and by name as soon as the tables are newer."""
+    """Messages are still claimed and ended there; holders get names once the tables are upgraded."""
     engine = connect(engine_database)
     set_back(engine, 9)
     queue.publish_many([1, 2])
@@ -217,7 +217,7 @@ def test_lock_holder_is_unknown_in_tables_of_the_version_before(
 
 
 def test_our_workers_are_among_those_who_listen(reading: Connection, engine_database: str) -> None:
-    """Whatever their sessions have asked since."""
+    """Whatever statements their sessions ran since."""
     handlers = LeaseHandlers()
     handlers.handle()(lambda message, lease: None)
     handlers.on_dead()(lambda dead: None)

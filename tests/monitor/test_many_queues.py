@@ -1,4 +1,4 @@
-"""Hundreds of queues: what one more costs does not grow with how many there are."""
+"""Hundreds of queues: the cost of one more does not grow with their number."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class Counted:
 
 
 def test_many_are_asked_in_a_round_trip_and_silent_ones_in_turn(connection: Connection) -> None:
-    """No look asks all of them again: each once in a minute. All would be a dozen round trips."""
+    """Each silent queue is asked again once a minute, not at each sample; all of them need a dozen round trips."""
     many(connection, 12 * AT_ONCE)
     session: Any = Counted(connection)
     clock = Clock()
@@ -92,7 +92,7 @@ def test_kind_by_messages_holds_while_empty_until_others_contradict(
 
 
 def test_plain_message_in_an_error_queue_does_not_change_its_kind(connection: Connection) -> None:
-    """What arrives there would no longer be moved into the archive, and its age be judged."""
+    """As an input queue its messages would not be archived, and their age would be judged."""
     address, clock = make(connection, "Sales.Faults"), Clock()
     sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
     fill(connection, address, 3, headers="""'{"NServiceBus.FailedQ":"x"}'""")

@@ -1,4 +1,4 @@
-"""Looking runs nothing of whoever made a table: not his policies, his views, nor what a plan would compute of his."""
+"""Looking at a table runs no code of its owner: no policies, no views, no functions that the planner evaluates."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ HARMLESS = {
 
 @pytest.fixture
 def eve(connection: Connection, database: str, connect: Connect) -> Iterator[Connection]:
-    """Somebody who may make what she likes in a schema of her own."""
+    """A role that may create anything in its own schema."""
     connection.run("create role eve login; create schema eve authorization eve; create role looker login")
     eve = connect(database)
     eve.run("set role eve; set search_path = eve, pg_catalog")
@@ -76,12 +76,12 @@ def sampler(looker: Connection) -> Sampler:
 
 @pytest.fixture
 def ran(database: str, connect: Connect, eve: Connection) -> Callable[[], list[str]]:
-    """As whom it ran meanwhile."""
+    """The roles that the code ran as since the last call."""
     ears = connect(database)
     ears.listen("ran")
 
     def heard() -> list[str]:
-        ears.run("select pg_notify('ran', 'asked')")  # whatever was told before is there with this
+        ears.run("select pg_notify('ran', 'asked')")  # earlier notifications arrive before this one
         told: list[str] = []
         while "asked" not in told:
             told += [each.payload for each in ears.notifications(5)]
@@ -100,10 +100,10 @@ def test_nothing_of_its_owner_runs_and_why_is_said(
     eve: Connection, looker: Connection, sampler: Sampler, ran: Callable[[], list[str]], trap: str
 ) -> None:
     eve.run(f"{TRAPS[trap]}; grant select on all tables in schema eve to looker")
-    ran()  # as its owner, to make it
+    ran()  # creating it runs it as its owner
     seen = sample(sampler)
     assert seen.depth is None
-    if trap != "cast":  # of a column's type as of none that is a queue's
+    if trap != "cast":  # its column type is not one of a queue
         assert ("policy" in seen.error) if "policy" in trap else ("eve.evil(bigint)" in seen.error)
         with pytest.raises(NotLookedInto):
             discovery.readable(looker, Q)
@@ -173,7 +173,7 @@ def test_a_function_that_a_superuser_owns_is_trusted(connection: Connection, eve
 def test_each_look_says_itself_that_it_only_reads(
     connection: Connection, database: str, connect: Connect, ways: str
 ) -> None:
-    """Whatever the session's default was set to from within, as a policy's function can."""
+    """Even if the session's default was changed from within, as a policy's function can do."""
     connection.run("create table public.theirs (number int)")
     pool = postgresql().pool(database, read_only=True)
     with pool.connection() as pooled:

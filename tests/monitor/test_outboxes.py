@@ -1,4 +1,4 @@
-"""Outbox tables from outside: looking into one runs no code of whoever made it."""
+"""Reading a foreign outbox table runs no code of its owner."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -29,7 +29,7 @@ create index on "Mallory_OutboxData" (("MessageId" || public.one()::text)) where
 
 @pytest.fixture
 def mallory(connection: Connection, database: str) -> Iterator[str]:
-    """The address of a role that may make what she likes in public."""
+    """The address of a role that may create anything in public."""
     connection.run("create role mallory login password 'mallory'")
     at = urlsplit(database)
     yield at._replace(netloc=f"mallory:mallory@{at.hostname}:{at.port}").geturl()

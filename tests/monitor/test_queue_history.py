@@ -1,4 +1,4 @@
-"""What changes from look to look: arrivals, rates, and where looking may begin."""
+"""Changes from sample to sample: arrivals, rates, and where the next measurement may begin."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -87,7 +87,7 @@ def test_past_the_cap_the_head_tells_what_left() -> None:
 
 
 def test_past_the_cap_a_gap_behind_the_head_is_no_message_that_left() -> None:
-    """Ten were received, and 20,000 numbers behind them nobody has."""
+    """Ten were received; the 20,000 numbers behind them belong to no message."""
     gap: dict[str, Any] = {"how": "estimate", "depth": 30_010, "marks": (1, *range(20_041, 21_000, BETWEEN))}
     track = QueueHistory()
     track.note(at(0), replace(holding(1, 50_000), **gap))
@@ -110,7 +110,7 @@ def test_a_sequence_that_went_back_starts_anew() -> None:
 
 
 def test_the_first_message_after_a_restart_is_not_dated_by_its_namesake() -> None:
-    """TRUNCATE ... RESTART IDENTITY: the new seq 2 lies where another 2 arrived long ago."""
+    """TRUNCATE ... RESTART IDENTITY: the new seq 2 has the number of a message that arrived long ago."""
     track = QueueHistory(
         RememberedDepth(ready_seq=2, head_seq=2, oldest_at=at(-100), oldest_how="exact", last_departure_at=at(-5))
     )
@@ -156,7 +156,7 @@ def test_when_a_message_last_left() -> None:
 
 
 def test_numbers_taken_by_open_or_undone_inserts_are_no_departures() -> None:
-    """A sequence keeps no transaction: it runs ahead of the rows, and nobody received any."""
+    """Sequences are not transactional: they run ahead of the rows, but nobody received any."""
     track = QueueHistory()
     track.note(at(0), holding(1, 10))
     track.note(at(1), replace(holding(1, 10), sent_total=15))
@@ -175,7 +175,7 @@ def test_departures_from_a_growing_queue_are_seen_at_its_head() -> None:
 
 
 def test_fewer_are_fewer_whichever_were_taken() -> None:
-    """The first is in flight for long, and others pass it."""
+    """The first stays in flight while others pass it."""
     track = QueueHistory()
     track.note(at(0), holding(1, 10))
     track.note(at(1), replace(holding(1, 10), depth=9, ready=8, in_flight=1))
@@ -209,7 +209,7 @@ def test_arrivals_during_a_gap_are_not_dated_by_the_next_sample() -> None:
     track.note(at(0), EMPTY)
     track.note(at(1), holding(101, 103))
     track.note(at(1800), holding(101, 110))
-    assert track.oldest() == (at(1), "exact")  # of the one that was first before, this stays true
+    assert track.oldest() == (at(1), "exact")  # still true of the message that was first before
     track.note(at(1801), holding(105, 112))
     assert track.wants_sent_at() == 105
     track.note_sent_at(105, at(900))
@@ -231,7 +231,7 @@ def test_rates_do_not_reach_over_a_time_when_nobody_looked() -> None:
 
 
 def test_a_clock_that_steps_back_is_a_restart() -> None:
-    """A standby that is an hour behind took over: what was known of the future is known of now, at the latest."""
+    """After a failover to a standby an hour behind, times in the future are reduced to now."""
     track = QueueHistory()
     track.note(at(3600), EMPTY)
     track.note(at(3601), holding(101, 103))
@@ -276,7 +276,7 @@ def test_looking_begins_at_the_bottom_while_that_is_cheap() -> None:
 
 
 def test_a_slow_look_makes_the_next_ones_begin_near_the_head() -> None:
-    """600,000 dead rows before the head: 220 ms for the lowest seq, so that is looked for only every 11 s."""
+    """600,000 dead rows before the head: finding the lowest seq takes 220 ms, so it is done only every 11 s."""
     track = QueueHistory()
     track.note(at(0), holding(600_001, 600_010, seconds=0.22))
     assert track.begin_at(at(1)) == 600_001 - LATE

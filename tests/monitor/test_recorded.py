@@ -1,4 +1,4 @@
-"""C2: every figure of the recorded queues is the one that plain SQL counted."""
+"""C2: every figure of the recorded queues equals the one that plain SQL counted."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -71,7 +71,7 @@ def test_depth(recorded: Connection, tables: dict[Address, QueueTable], cap: int
     for address, expected in by_address("queues").items():
         found = depth.measure(recorded, tables[address], cap=cap, now=RECORDED_AT)
         assert found.how == ("counted" if expected["rows"] <= cap else "estimate"), address
-        assert found.depth == expected["rows"], address  # nothing was ever taken from within: probes all hit
+        assert found.depth == expected["rows"], address  # no rows are missing inside the span, so all probes hit
         assert (found.head_seq, found.tail_seq) == (expected["min_seq"], expected["max_seq"]), address
         assert found.span == (expected["seq_span"] or 0), address
         if found.how == "counted":
@@ -90,7 +90,7 @@ def test_delayed(recorded: Connection, tables: dict[Address, QueueTable]) -> Non
 
 
 def test_every_message_can_be_read(recorded: Connection, tables: dict[Address, QueueTable]) -> None:
-    """C3, and "Bad input": headers that are no JSON, NULL bodies, times beyond every calendar."""
+    """C3, and "Bad input": headers that are no JSON, NULL bodies, times beyond any calendar."""
     for address, expected in by_address("queues").items():
         page = browse.page(recorded, tables[address], limit=50, now=RECORDED_AT)
         assert len(page.messages) == min(50, expected["rows"])
@@ -109,7 +109,7 @@ def test_the_sampler_reads_all_of_it(recorded_database: str, connect: Callable[.
     sales = samples[Address("public", "Sales")]
     assert sales.delayed
     assert (sales.delayed.delayed, sales.delayed.overdue) == (116, 40)
-    assert sales.oldest_how == "estimate"  # it was there before anybody watched: TimeSent
+    assert sales.oldest_how == "estimate"  # older than the sampler: dated by TimeSent
     assert sales.oldest_at
     assert sales.oldest_at < RECORDED_AT
     assert sales.size_bytes

@@ -1,4 +1,4 @@
-"""C2: all queues in one go; one that cannot be read has an error of its own and holds up nobody."""
+"""C2: all queues in one pass. A queue that cannot be read has its own error and blocks no other."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,7 +31,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def timeout() -> float:
-    """Of a statement, in seconds."""
+    """A statement's timeout, in seconds."""
     return 60
 
 
@@ -59,7 +59,7 @@ def test_new_rows_are_seen_at_the_next_look(connection: Connection, sampler: Sam
     fill(connection, b, 1500)
     samples = looked(sampler)
     assert depths(samples) == {"A": 7, "B": 1500}
-    assert samples["A"].oldest_at == samples["A"].at  # it arrived since the look before
+    assert samples["A"].oldest_at == samples["A"].at  # it arrived since the previous sample
     assert samples["A"].oldest_how == "exact"
     rate = samples["A"].in_per_second
     assert rate is not None
@@ -76,7 +76,7 @@ def test_a_table_that_vanishes_between_finding_and_reading(
     samples = looked(sampler)
     assert depths(samples) == {"A": None, "B": 2}
     assert samples["A"].error.startswith("The table is gone.")
-    assert depths(looked(sampler)) == {"B": 2}  # looked for again at once, not in five seconds
+    assert depths(looked(sampler)) == {"B": 2}  # discovery runs again at once, not in five seconds
 
 
 def test_a_new_table_is_found_within_seconds(connection: Connection, sampler: Sampler, clock: Clock) -> None:
@@ -91,7 +91,7 @@ def test_a_new_table_is_found_within_seconds(connection: Connection, sampler: Sa
 def test_a_locked_table_holds_up_nobody(
     connection: Connection, database: str, connect: Connect, sampler: Sampler
 ) -> None:
-    """VACUUM FULL, ALTER TABLE and TRUNCATE lock a table against everybody, looking included."""
+    """VACUUM FULL, ALTER TABLE and TRUNCATE lock a table exclusively, which blocks reads too."""
     make(connection, "A")
     fill(connection, make(connection, "B"), 2)
     looked(sampler)
@@ -108,7 +108,7 @@ def test_a_locked_table_holds_up_nobody(
 def test_arrivals_during_a_table_lock_have_only_a_minimum_age(
     connection: Connection, database: str, connect: Connect, sampler: Sampler
 ) -> None:
-    """For an hour, by the clock of the looks: when in it is not known."""
+    """The sampler saw nothing for an hour: when in that hour the messages arrived is unknown."""
     address, other = make(connection), connect(database)
     began = sampler.sample()[0].at
     with other.transaction():
@@ -170,7 +170,7 @@ def test_when_a_message_left(connection: Connection, sampler: Sampler) -> None:
 def test_a_sender_at_work_is_no_receiver(
     connection: Connection, database: str, connect: Connect, sampler: Sampler
 ) -> None:
-    """What it inserts is not there before its commit, and never after a rollback; its numbers are taken at once."""
+    """Its rows are invisible before the commit and gone after a rollback; its sequence numbers are taken at once."""
     address = make(connection)
     fill(connection, address, 3)
     looked(sampler)
@@ -194,7 +194,7 @@ def test_a_queue_emptied_with_a_restart(connection: Connection, sampler: Sampler
 
 
 def test_a_table_made_again_under_its_name(connection: Connection, sampler: Sampler, clock: Clock) -> None:
-    """Between two looks at the catalog: its seq 3 is not the 3 that the other table had."""
+    """Recreated between two discoveries: its seq 3 is not the seq 3 of the old table."""
     address = make(connection)
     looked(sampler)
     fill(connection, address, 5)
@@ -204,7 +204,7 @@ def test_a_table_made_again_under_its_name(connection: Connection, sampler: Samp
     connection.run('delete from "Q" where seq < 3')
     clock.now += FIND_EVERY
     sample = looked(sampler)["Q"]
-    assert (sample.oldest_at, sample.oldest_how) == (sample.at, "least")  # these messages tell no TimeSent
+    assert (sample.oldest_at, sample.oldest_how) == (sample.at, "least")  # these messages have no TimeSent
     assert (sample.in_per_second, sample.last_departure_at) == (None, None)
 
 
@@ -226,7 +226,7 @@ def age_of(sampler: Sampler) -> tuple[str, str]:
 
 
 def troubled(monkeypatch: pytest.MonkeyPatch, trouble: Trouble) -> list[int]:
-    """Whenever a head's headers are about to be read, something happens to the database; whose were asked for."""
+    """Run ``trouble`` whenever the headers of a head are read; return the seqs that were read."""
     asked, answer = [], Session.value
 
     def value(session: Session, query: Any, params: Any = None) -> Any:
@@ -243,7 +243,7 @@ def troubled(monkeypatch: pytest.MonkeyPatch, trouble: Trouble) -> list[int]:
 def test_a_session_lost_at_the_first_head_costs_no_age(
     connection: Connection, sampler: Sampler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was not read is not known to be missing: the head would be as old as the sampler for as long as it lies."""
+    """A failed read must not count as "no TimeSent": the head would then be as old as the sampler for good."""
     fill(connection, make(connection), headers=SENT)
     cuts = [lambda: cut_sessions(connection)]
 

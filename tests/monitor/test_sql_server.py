@@ -1,6 +1,6 @@
-"""What SQL Server answers as the monitor takes it. The columns of each answer are those of its approved statement.
+"""How the monitor reads answers of SQL Server. Their columns are those of the approved statements.
 
-No SQL Server is asked here: rows are as the statements promise them, and what is made of them is run.
+No SQL Server is involved: rows are made as the statements define them, then processed for real.
 """
 
 import json
@@ -38,7 +38,7 @@ SUBSCRIPTION = {"QueueAddress": "nvarchar", "Endpoint": "nvarchar", "Topic": "nv
 
 
 def answered(noun: str, name: str, **said: Any) -> Any:
-    """A row of this statement, with a value for each column that it has, and no other."""
+    """A row with a value for exactly the columns of this statement."""
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     text = re.sub(r"%\((\w+)\)s", r"@\1", statement(noun, name)).replace("%%", "%")
     last: Any = sqlglot.parse(text, read="tsql")[-1]

@@ -1,4 +1,4 @@
-"""Queues seen on a standby: it has the rows, and not who works on them."""
+"""Queues on a standby: it has the rows, but does not know which are in flight."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""C2: targets judge; one function colours and sorts."""
+"""C2: targets are judged by one function, which also gives colour and order."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
