@@ -1,4 +1,4 @@
-"""Endpoints with an outbox, handlers that write business rows, and who receives what they send."""
+"""Endpoints with an outbox, handlers that write business rows, and a receiver of what they send."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -35,7 +35,7 @@ def spy() -> Spy:
 
 @pytest.fixture
 def make(database: str, connection: Connection, spy: Spy) -> Iterator[MakeEndpoint]:
-    """``make(outbox=Outbox(…))``: Billing, its tables and its business table; not started. Sales gets what it sends."""
+    """``make(outbox=Outbox(…))``: Billing with its tables and business table, not started. Sales gets its sends."""
     made: list[Endpoint] = []
     connection.run("create table charges (number integer, copies integer generated always as identity)")
 
@@ -60,7 +60,7 @@ def make(database: str, connection: Connection, spy: Spy) -> Iterator[MakeEndpoi
 
 @pytest.fixture
 def shops(databases: Any, connect: Callable[[str], Connection]) -> Iterator[Shops]:
-    """Two databases with a business table each; at the end nothing is left prepared in them."""
+    """Two databases with a business table each; no prepared transaction is left at the end."""
     with ExitStack() as stack:
         made = {name: stack.enter_context(databases.clone("empty")) for name in ("ledger", "stock")}
         for dsn in made.values():
@@ -71,14 +71,14 @@ def shops(databases: Any, connect: Callable[[str], Connection]) -> Iterator[Shop
 
 
 def end_all(session: Connection) -> None:
-    """So that the database can be dropped, also where a test failed."""
+    """Roll back all prepared transactions, so that the database can be dropped even after a failed test."""
     for (gid,) in session.all("select gid from pg_prepared_xacts where database = current_database()"):
         session.run(f"rollback prepared '{gid}'")
 
 
 @pytest.fixture
 def mariadb_stock(mariadb: MariaDB) -> Iterator[str]:
-    """A DSN: as one of ``shops``, on MariaDB."""
+    """The DSN of a database on MariaDB, like those of ``shops``."""
     with charges_of(mariadb, "number integer primary key") as dsn:
         yield dsn
         for line in mariadb.run("xa recover format='SQL'").splitlines():
@@ -87,7 +87,7 @@ def mariadb_stock(mariadb: MariaDB) -> Iterator[str]:
 
 @pytest.fixture
 def mariadb_shop(mariadb: MariaDB) -> Iterator[str]:
-    """A DSN: business data on MariaDB."""
+    """The DSN of business data on MariaDB."""
     with charges_of(mariadb, "number integer") as dsn:
         yield dsn
 
@@ -100,7 +100,7 @@ def charges_of(mariadb: MariaDB, column: str) -> Iterator[str]:
 
 
 def charging(endpoint: Endpoint, table: str = "public.charges", enlisted: Iterable[str] = ()) -> None:
-    """One business row and one send for each message; one row in each enlisted database."""
+    """Handle a message with one business row, one row in each enlisted database, and one send."""
 
     @endpoint.handlers.handle(CHARGE)
     def charge(number: int, context: Any) -> None:

@@ -1,8 +1,7 @@
 """An endpoint that kills itself at one place: dying_process.py DSN OUTBOX_DSN CONCURRENCY ISOLATION WHERE [NAME=DSN]….
 
-WHERE is a place of the tables below, at the third message, or ``-``: it lives until it is killed. At a place of
-``PLACES_OF_THE_RELAY``, and with ``relay``, it relays and receives nothing. Handlers enlist each database that is
-named.
+WHERE is a place of the tables below, at the third message, or ``-`` to run until killed. At a place of
+``PLACES_OF_THE_RELAY``, and with ``relay``, it relays and receives nothing. Handlers enlist each named database.
 """
 
 import logging
@@ -30,7 +29,7 @@ MARKED = "between mark and dispatch"
 
 
 def dies_when_marked() -> None:
-    """Its statement ran, nothing is committed; beside the queues it is parted from the commit, which goes with it."""
+    """Die after the mark's statement and before its commit. Beside the queues, both normally go in one round trip."""
     real, calls = Dispatcher.dispatch, count(1)
 
     def dying(self: Dispatcher, connection: Any, outgoing: Any, last: bool = False, before: Any = ()) -> None:
@@ -42,7 +41,7 @@ def dies_when_marked() -> None:
     Dispatcher.dispatch = dying  # type: ignore[method-assign]
 
 
-# The boundaries of the sheet's crash table, and those of our own order.
+# The boundaries of the sheet's crash table and of our own order.
 PLACES: dict[str, tuple[type, str, bool]] = {
     "before the record is looked for": (ReceiveWithOutbox, "was_handled", True),
     "before the handlers": (ReceiveWithOutbox, "was_handled", False),
@@ -53,13 +52,13 @@ PLACES: dict[str, tuple[type, str, bool]] = {
     "behind it": (ReceiveWithOutbox, "handled", False),
 }
 
-# Where the record is not beside the queues: two commits, of which the second is missing.
+# With the record in another database: after the first of two commits.
 PLACES_ELSEWHERE: dict[str, tuple[type, str, bool]] = {
     "between the commits of the sends and of the mark": (ReceiveWithOutbox, "dispatch_now", False),
     "between the commit of the mark and the end of the message": (ReceiveWithOutbox, "_dispatch_and_mark", False),
 }
 
-# Three records into what the relay sends in one transaction.
+# After three records of the relay's transaction.
 PLACES_OF_THE_RELAY: dict[str, tuple[type, str, bool]] = {
     "before the relay marks": (EndpointOutbox, "send_these", True),
     "when the relay has sent": (EndpointOutbox, "send_these", False),
@@ -67,7 +66,7 @@ PLACES_OF_THE_RELAY: dict[str, tuple[type, str, bool]] = {
 }
 RELAYS = "relay"
 
-# With two enlisted databases, whose methods are called twice a message.
+# With two enlisted databases: each method runs twice a message.
 PLACES_OF_TWO_PHASES: dict[str, tuple[type, str, bool, int]] = {
     "before the first is prepared": (EnlistedTransaction, "prepare", True, 2 * AT - 1),
     "when the first is prepared": (EnlistedTransaction, "prepare", False, 2 * AT - 1),

@@ -1,4 +1,4 @@
-"""Processes that are killed at each boundary of the crash table, and at random: effects once (outbox sheet 5)."""
+"""Processes killed at each boundary of the crash table and at random: effects happen once (outbox sheet 5)."""
 
 import os
 import random
@@ -29,7 +29,7 @@ from tests.waiting import until
 
 PROCESS = Path(__file__).with_name("dying_process.py")
 MANY, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 12
-RESTARTS = {5} if MANY <= 500 else {2, 5, 7, 9}  # at which of the kills the server goes as well
+RESTARTS = {5} if MANY <= 500 else {2, 5, 7, 9}  # numbers of the kills that hit the server too
 
 
 def started(*arguments: str) -> subprocess.Popen[bytes]:
@@ -37,7 +37,7 @@ def started(*arguments: str) -> subprocess.Popen[bytes]:
 
 
 def sent(dsn: str) -> Counter[tuple[int, str | None]]:
-    """What came, by number and message id."""
+    """Sent messages, counted by number and message id."""
     return Counter((int(row.body), h.parse(row.headers)[h.MESSAGE_ID]) for row in rows(dsn, "Sales"))
 
 
@@ -66,7 +66,7 @@ def another_postgresql(request: pytest.FixtureRequest, connect: Any) -> str:
 @pytest.mark.parametrize("where", [*PLACES, MARKED])
 @pytest.mark.parametrize("concurrency", ["optimistic", "pessimistic"])
 def test_killed_at_a_boundary(make: MakeEndpoint, database: str, outbox_dsn: str, concurrency: Any, where: str) -> None:
-    """Beside the queues each outgoing message is sent once; elsewhere perhaps again, with the same id."""
+    """Beside the queues each message is sent once; elsewhere it may be sent again with the same id."""
     dsn = "" if outbox_dsn == database else outbox_dsn
     make(outbox=Outbox(dsn=dsn, concurrency=concurrency)).send_many("Billing", range(10), type=CHARGE)
     die_and_survive(database, outbox_dsn, concurrency, where)
@@ -79,7 +79,7 @@ def test_killed_at_a_boundary(make: MakeEndpoint, database: str, outbox_dsn: str
 def test_killed_between_the_two_commits(
     make: MakeEndpoint, database: str, outbox_elsewhere: str, where: str, again: int
 ) -> None:
-    """What was sent and not marked comes again: one message, with the id of before."""
+    """A message sent but not marked is sent again with the same id."""
     make(outbox=Outbox(dsn=outbox_elsewhere)).send_many("Billing", range(10), type=CHARGE)
     die_and_survive(database, outbox_elsewhere, "optimistic", where)
     came = sent(database)
@@ -88,7 +88,7 @@ def test_killed_between_the_two_commits(
 
 
 def die_and_survive(database: str, outbox_dsn: str, concurrency: str, where: str) -> None:
-    """Ten messages have ten effects and ten marks, by two processes one after the other."""
+    """Ten messages have ten effects and ten marks, through two processes in turn."""
     dying = started(database, outbox_dsn, concurrency, "read_committed", where)
     assert dying.wait(60) == -signal.SIGKILL
     with started(database, outbox_dsn, concurrency, "read_committed", "-") as survivor:
@@ -101,7 +101,7 @@ def die_and_survive(database: str, outbox_dsn: str, concurrency: str, where: str
     assert marks(outbox_dsn) == {True: 10}
 
 
-# How many times a message comes more than once where the records are elsewhere; beside the queues none does.
+# Number of repeated messages if the records are in another database; beside the queues there are none.
 AGAIN = {
     "before the relay marks": AT - 1,
     f"{RELAYS}, {MARKED}": AT - 1,
@@ -114,10 +114,10 @@ AGAIN = {
 def test_the_relay_is_killed_beside_a_live_worker(
     make: MakeEndpoint, connection: Connection, database: str, outbox_dsn: str, where: str
 ) -> None:
-    """Twenty records wait; the message of each second one is delivered again meanwhile, and its worker sends as well.
+    """Twenty records wait. Every second message is delivered again meanwhile, so its worker sends too.
 
-    Beside the queues each outgoing message is sent once. Elsewhere exactly those come again, with the same ids, that
-    the relay had sent without having committed its marks.
+    Beside the queues each message is sent once. Elsewhere exactly those are repeated, with the same ids, that the
+    relay had sent without committing their marks.
     """
     is_beside = outbox_dsn == database
     billing = make(outbox=Outbox(dsn="" if is_beside else outbox_dsn))
@@ -152,7 +152,7 @@ def there(dsn: str) -> Any:
 
 
 def marks(outbox_dsn: str) -> Counter[bool]:
-    """How many records are marked as dispatched, and how many are not."""
+    """Numbers of dispatched and of undispatched records."""
     text = 'select "Dispatched" = true from "Billing_OutboxData"'
     with there(outbox_dsn) as session:
         found = session.all(text.replace('"', "`" if is_mysql(outbox_dsn) else '"'))
@@ -160,13 +160,13 @@ def marks(outbox_dsn: str) -> Counter[bool]:
 
 
 def is_down_to(dsn: str, left: int) -> bool:
-    """In a session of its own: the server may have been restarted since."""
+    """Uses a new session, as the server may have been restarted since."""
     with there(dsn) as session:
         return int(session.value('select count(*) from "Billing"')) <= left
 
 
 def deliver_again(connection: Connection, chance: random.Random, messages: int) -> int:
-    """Each message once, two or three times; its copies one behind the other. How many deliveries there are."""
+    """Repeat each message up to twice, its copies in a row. Return the number of deliveries."""
     copies = chance.choices((1, 2, 3), k=messages)
     connection.run(
         """insert into "Billing" (id, headers, body) select gen_random_uuid(), headers, body
@@ -177,7 +177,7 @@ def deliver_again(connection: Connection, chance: random.Random, messages: int) 
 
 
 def restart(server: PostgreSQL, kill: bool) -> None:
-    """Stopped fast, or at once: nothing is written down any more, and what was committed is recovered."""
+    """Restart the server after a fast shutdown, or after a crash that recovers only committed data."""
     if kill:
         os.kill(server.pid or 0, signal.SIGQUIT)
     server.stop()
@@ -188,8 +188,8 @@ def restart(server: PostgreSQL, kill: bool) -> None:
 @pytest.mark.parametrize("concurrency", ["optimistic", "pessimistic"])
 @pytest.mark.parametrize("isolation", ["read_committed", "repeatable_read", "serializable"])
 def test_chaos_effects_once(concurrency: Any, isolation: str) -> None:
-    """Each message comes one to three times; three processes are killed again and again, sessions are cut, and the
-    server is killed amid it.
+    """Each message is delivered one to three times while three processes are killed again and again, sessions are cut
+    and the server is killed.
     """
     chance = random.Random(34)
     with own_server({"fsync": "off"}) as server:
@@ -221,7 +221,7 @@ def test_chaos_effects_once(concurrency: Any, isolation: str) -> None:
 
 
 def shop_of(server: PostgreSQL, outbox: Outbox, chance: random.Random) -> tuple[str, int]:
-    """The DSN of a database whose Billing has messages, and how many deliveries of them."""
+    """The DSN of a database with messages for Billing, and the number of their deliveries."""
     with there(server.dsn()) as admin:
         admin.run("create database shop")
     dsn = server.dsn("shop")

@@ -1,4 +1,4 @@
-"""What others may do to an outbox: nothing is lost by it, sent twice, or left for ever (O1, O3, O9)."""
+"""Foreign changes to an outbox: nothing is lost, sent twice or left behind (O1, O3, O9)."""
 
 import threading
 from dataclasses import replace
@@ -30,7 +30,7 @@ create trigger drops before {} on "Billing_OutboxData" for each row execute func
 def test_a_trigger_that_drops_records_loses_no_sends(
     make: MakeEndpoint, connection: Connection, database: str, concurrency: Any, act: str
 ) -> None:
-    """Nothing of the message is committed where its record is not."""
+    """Without its record, nothing of the message is committed."""
     billing = make(outbox=Outbox(concurrency=concurrency))
     charging(billing)
     for statement in DROPS.format(act).split(";\n"):
@@ -102,7 +102,7 @@ def test_a_record_of_anything_keeps_nobody_back(
 def test_operation_without_a_valid_destination_waits_and_is_logged(
     make: MakeEndpoint, connection: Connection, database: str, caplog: Any, by: str, odd: str, said: str
 ) -> None:
-    """The original's dispatch throws, too: its record was marked as sent here, and nobody got anything."""
+    """The original's dispatch raises an error too. Ours had marked the record as sent, though nothing was sent."""
     billing = make(immediate_retries=0, outbox=Outbox(relay_after=timedelta(hours=1)))
     about = '{"Headers": {"NServiceBus.EnclosedMessageTypes": "Shop.CardCharged, Shop"}}'
     connection.run(BAD, ["odd", about])
@@ -139,7 +139,7 @@ def test_operations_as_the_original_writes_them_are_sent(
 
 
 def test_of_two_delays_the_instant_counts(make: MakeEndpoint, connection: Connection) -> None:
-    """As in the original's dispatcher; its own tests have a record of both."""
+    """As in the original's dispatcher; its own tests have a record with both."""
     billing = make()
     both = '{"Destination": "Sales", "DelayDeliveryFor": "00:00:10", "DeliverAt": "2999-01-02 03:04:05:000006 Z"}'
     connection.run(BAD, ["odd", f'{{"Options": {both}}}'])
@@ -152,7 +152,7 @@ def test_of_two_delays_the_instant_counts(make: MakeEndpoint, connection: Connec
 def test_a_duplicate_of_what_sends_nothing_marks_its_record(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
-    """Its process died between commit and mark; without a relay nobody else would, and no clean-up takes it."""
+    """Its process died between commit and mark. Without a relay only the duplicate can mark it; clean-up keeps it."""
     billing = make(outbox=Outbox(relay_after=None))
     connection.run('insert into "Billing_OutboxData" ("MessageId", "Operations") values (\'one\', \'[]\')')
     billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
@@ -167,7 +167,7 @@ def test_a_duplicate_of_what_sends_nothing_marks_its_record(
 def test_session_state_left_by_a_handler_fails_no_other_message(
     make: MakeEndpoint, connection: Connection, database: str, left: str
 ) -> None:
-    """A storage session is kept for the next message; the one that it fails is handled in a new one."""
+    """A storage session is reused for the next message; a message that it fails is retried in a new one."""
     billing = make(concurrency=1, immediate_retries=1)
     connection.run("do $$ begin create role nobody_here; exception when others then null; end $$")
 
@@ -187,7 +187,7 @@ def test_session_state_left_by_a_handler_fails_no_other_message(
 def test_a_lost_storage_session_is_of_no_later_message(
     make: MakeEndpoint, connection: Connection, database: str, spy: Spy
 ) -> None:
-    """What is forwarded needs none, and ends in the error queue where nobody takes it."""
+    """A forwarded message needs no storage session; one without a destination goes to the error queue."""
     billing = make(concurrency=1)
     expired = threading.Event()
 
@@ -207,7 +207,7 @@ def test_a_lost_storage_session_is_of_no_later_message(
 
 
 def test_however_long_a_second_copy_may_wait(make: MakeEndpoint, connection: Connection, database: str) -> None:
-    """Longer than the database can say."""
+    """Longer than the database's limit."""
     billing = make(outbox=Outbox(wait=timedelta(days=100)))
     charging(billing)
     billing.send("Billing", 1, type=CHARGE)
@@ -237,7 +237,7 @@ def test_endpoint_without_its_former_outbox_closes_the_sessions(
 
 
 def test_an_answer_whose_mark_failed_still_answers(make: MakeEndpoint, connection: Connection, database: str) -> None:
-    """It is received again, as one that was handled: who asked waits for it all the same."""
+    """The reply is received again as a duplicate; the waiting caller still gets it."""
     from pgqueue_admin.transport import Endpoint, Handlers
 
     billing = make()
@@ -316,7 +316,7 @@ def test_a_delayed_retry_and_the_error_queue_need_no_record(
 def test_an_answer_to_a_commit_that_never_comes(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, concurrency: Any, table: str
 ) -> None:
-    """Of the record's, and of what is sent with the end of the message: it is durable, and its session is ended."""
+    """The record's commit, or the sends' at the end of the message: it is durable, and the session is terminated."""
     billing = make(outbox=Outbox(concurrency=concurrency, relay_after=None), concurrency=1)
     charging(billing)
     with nobody_stands_by(connect(database)):
@@ -332,13 +332,13 @@ def test_an_answer_to_a_commit_that_never_comes(
 
 
 def test_a_role_that_waits_for_less_than_its_outbox(make: MakeEndpoint, connection: Connection, database: str) -> None:
-    """Its own statement_timeout ends the wait of a second copy: that is no failure of the message either."""
+    """The role's statement_timeout ends the wait of a second copy; that is no failure of the message either."""
     hasty = f"{database}?options={quote('-c statement_timeout=200ms')}"
     billing = make(outbox=Outbox(dsn=hasty, concurrency="pessimistic"))
 
     @billing.handlers.handle(CHARGE)
     def charge(number: int, context: Any) -> None:
-        threading.Event().wait(2)  # longer than the second one may wait
+        threading.Event().wait(2)  # longer than the second copy may wait
         context.connection.run("insert into public.charges (number) values (%s)", [number])
 
     for _ in range(2):
@@ -391,7 +391,7 @@ def test_an_outbox_that_changes_while_messages_are_in_flight(
 
 
 def test_a_conflict_that_never_ends_is_a_failure(make: MakeEndpoint, connection: Connection, database: str) -> None:
-    """As of a trigger that says so of a stale row: the message would come back for ever."""
+    """Such as a trigger that reports a stale row: the message would be received again for ever."""
     billing = make()
 
     @billing.handlers.handle(CHARGE)

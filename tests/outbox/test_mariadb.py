@@ -1,4 +1,4 @@
-"""Records and business rows on MariaDB, queues on PostgreSQL: what test_receive shows of one database (O7)."""
+"""Records and business rows on MariaDB, queues on PostgreSQL: the proofs of test_receive for one database (O7)."""
 
 import logging
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ EVERY = [
     for concurrency in ("optimistic", "pessimistic")
     for isolation in ("read_committed", "repeatable_read", "serializable")
 ]
-# As of test_upkeep: where to, and how many.
+# As in test_upkeep: destination and number.
 PENDING = """insert into Billing_OutboxData (MessageId, PersistenceVersion, Operations, CreatedAt)
     select concat('pending ', seq), '9.0.3', json_array(json_object('MessageId', concat('sent ', seq),
         'Headers', json_object(), 'Body', to_base64(seq), 'Options', json_object('Destination', %s))),
@@ -51,7 +51,7 @@ def records(session: Any) -> list[tuple[bool, str]]:
 
 
 def test_look_for_a_record_locks_out_no_other_copy(make: MakeEndpoint, mariadb_shop: str, there: Any) -> None:
-    """Or one copy waits here for another, which waits for it in another database, and no server sees that."""
+    """Otherwise one copy could wait here for another that waits for it in another database, an undetected deadlock."""
     outbox = make(outbox=Outbox(dsn=mariadb_shop, isolation="serializable", wait=timedelta(seconds=1))).outbox
     assert outbox
     with outbox.connect() as one, outbox.connect() as other:
@@ -103,7 +103,7 @@ def test_an_endpoint_whose_queues_are_to_be_there_is_told(mariadb_shop: str) -> 
 def test_two_copies_at_once(
     make: MakeEndpoint, connection: Connection, mariadb_shop: str, there: Any, spy: Spy, concurrency: Any, runs: Any
 ) -> None:
-    """Optimistic both run and one is undone, pessimistic the second waits; a duplicate is no failure."""
+    """Optimistic: both run and one is rolled back. Pessimistic: the second waits. A duplicate is no failure."""
     billing = make(outbox=Outbox(dsn=mariadb_shop, concurrency=concurrency))
     assert two_at_once(billing, connection, "charges") == runs
     assert charges(there) == [7]
@@ -113,7 +113,7 @@ def test_two_copies_at_once(
 def test_message_waiting_too_long_for_its_record_is_received_again(
     make: MakeEndpoint, database: str, mariadb_shop: str, there: Any, spy: Spy
 ) -> None:
-    """No slot hangs behind who holds the record, and nothing is counted as a failure. There are whole seconds only."""
+    """The slot stays free while another session holds the record; no failure is counted. Waits are whole seconds."""
     billing = make(outbox=Outbox(dsn=mariadb_shop, wait=timedelta(seconds=1)))
     charging(billing, "charges")
     billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
@@ -133,7 +133,7 @@ def test_message_waiting_too_long_for_its_record_is_received_again(
 def test_a_handler_that_ends_its_transaction_by_ddl_fails(
     make: MakeEndpoint, database: str, mariadb_shop: str, there: Any
 ) -> None:
-    """Which commits there by itself: what follows is undone, and nothing is sent."""
+    """MariaDB's DDL commits implicitly: later statements are rolled back, and nothing is sent."""
     billing = make(outbox=Outbox(dsn=mariadb_shop), immediate_retries=0)
 
     @billing.handlers.handle(CHARGE)
@@ -167,7 +167,7 @@ def test_upkeep_sends_undispatched_and_deletes_old_records(
 def test_a_caller_sends_with_his_own_commit_and_not_without_it(
     make: MakeEndpoint, database: str, mariadb_shop: str, there: Any
 ) -> None:
-    """By his own connection, whose cursors he has set up for himself."""
+    """Through the caller's own connection, with its own cursor settings."""
     web = make("Web", outbox=Outbox(dsn=mariadb_shop))
     caller = pymysql.connect(**connect_options.arguments(mariadb_shop), cursorclass=pymysql.cursors.DictCursor)
     for number, end in ((1, caller.rollback), (2, caller.commit)):
@@ -187,7 +187,7 @@ def test_a_caller_sends_with_his_own_commit_and_not_without_it(
 def test_an_endpoint_on_an_originals_table(
     make: MakeEndpoint, connection: Connection, database: str, mariadb_shop: str, there: Any
 ) -> None:
-    """As its script makes it: other character sets, and no column that says since when a record waits."""
+    """As created by its script: other character sets, and no column with the time of writing."""
     there.run(ORIGINALS_OF_MYSQL.format(table="Billing_OutboxData"))
     billing = make(outbox=Outbox(dsn=mariadb_shop))
     charging(billing, "charges")

@@ -1,4 +1,4 @@
-"""With a million records each statement goes by an index, and touches few blocks; judged by EXPLAIN."""
+"""With a million records each statement uses an index and touches few blocks, by EXPLAIN."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -27,7 +27,7 @@ HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
 
 @pytest.fixture(scope="module")
 def connection(databases: Databases) -> Iterator[Connection]:
-    """Of an endpoint that was stopped: 2,000 of its records wait, and nobody has cleaned up for three days."""
+    """A session to the records of a stopped endpoint: 2,000 are undispatched, and clean-up last ran three days ago."""
     with databases.clone("empty") as dsn, postgresql().connect(dsn, for_handlers=True) as session:
         store = postgresql().outbox_store(TABLE)
         session.run(postgresql().outbox.create(table=TABLE))

@@ -1,4 +1,4 @@
-"""What a handler writes and sends happens once, however often its message comes (O1, O3, O4; outbox sheet 5 and 6)."""
+"""A handler's writes and sends happen once, however often its message is delivered (O1, O3, O4; outbox sheet 5, 6)."""
 
 import threading
 from contextlib import suppress
@@ -55,7 +55,7 @@ def test_each_of_several_copies_has_one_effect(
 
 
 def two_at_once(endpoint: Endpoint, connection: Connection, table: str = "public.charges") -> list[int]:
-    """Two copies of one message; who handles it waits for the other, or for a while."""
+    """Deliver two copies of one message; each handler waits up to 2 s for the other."""
     started, both = list[int](), threading.Barrier(2)
 
     @endpoint.handlers.handle(CHARGE)
@@ -92,7 +92,7 @@ def test_a_pessimistic_copy_waits_and_does_not_run(make: MakeEndpoint, connectio
 def test_message_waiting_too_long_for_its_record_is_received_again(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, spy: Spy
 ) -> None:
-    """Somebody holds the record and does not end: no slot hangs behind him, and nothing is counted as a failure."""
+    """Another session holds the record and does not end: no slot is blocked, and no failure is counted."""
     billing = make(outbox=Outbox(wait=timedelta(milliseconds=50)))
     charging(billing)
     billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
@@ -112,7 +112,7 @@ def test_message_waiting_too_long_for_its_record_is_received_again(
 def test_a_look_that_waits_for_a_lock_is_no_failure_of_the_message(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, spy: Spy
 ) -> None:
-    """As on SQL Server, where a reader waits for who is writing the record."""
+    """As on SQL Server, where readers wait for a writer of the record."""
     connection.run(f"alter database {database.rpartition('/')[2]} set lock_timeout = '50ms'")
     billing = make()
     charging(billing)
@@ -127,7 +127,7 @@ def test_a_look_that_waits_for_a_lock_is_no_failure_of_the_message(
 
 
 def test_handlers_keep_their_own_lock_timeout(make: MakeEndpoint, connection: Connection) -> None:
-    """The limit of the record's insert is not left behind in their transaction."""
+    """The lock timeout of the record's insert does not remain in their transaction."""
     billing, said = make(outbox=Outbox(concurrency="pessimistic", wait=timedelta(seconds=3))), list[str]()
 
     @billing.handlers.handle(CHARGE)
@@ -161,7 +161,7 @@ def test_a_failing_handler_leaves_no_record(
 def test_handlers_deferred_key_violation_is_a_failure(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
-    """And no duplicate, which would come again for ever."""
+    """It is not a duplicate, which would be received again for ever."""
     connection.run("alter table charges add unique (number) deferrable initially deferred")
     connection.run("insert into charges (number) values (1)")
     billing = make()
@@ -205,7 +205,7 @@ def test_how_long_a_record_is_kept_does_not_slide(make: MakeEndpoint, connection
 
 
 def test_a_destination_that_is_gone_loses_nothing(make: MakeEndpoint, connection: Connection, database: str) -> None:
-    """The effect is committed; what it sends waits in its record, and goes once the queue is there."""
+    """The effect is committed; the sends wait in the record until the queue exists."""
     billing = make(outbox=Outbox(relay_after=timedelta(milliseconds=100)), immediate_retries=0)
     charging(billing)
     connection.run('alter table "Sales" rename to "Gone"')
@@ -221,7 +221,7 @@ def test_a_destination_that_is_gone_loses_nothing(make: MakeEndpoint, connection
 def test_a_confirmation_that_was_left_unsent_goes_as_well(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
-    """To the platform that retried the message: without an id in its headers, as the original's."""
+    """The confirmation to the platform that retried the message; like the original's, it has no id in its headers."""
     billing = make(outbox=Outbox(relay_after=timedelta(milliseconds=100)), immediate_retries=0)
     charging(billing)
     retried: h.Headers = {h.RETRY_UNIQUE_MESSAGE_ID: "one", h.RETRY_ACKNOWLEDGEMENT_QUEUE: "Platform"}
@@ -254,7 +254,7 @@ def test_delayed_sends_and_times_to_be_received_come_through(
 def test_an_outbox_in_another_database(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, engine_database: str
 ) -> None:
-    """O7: records and business rows there, queues here."""
+    """O7: records and business rows in another database than the queues."""
     connect(engine_database).run("create table charges (number integer)")
     billing = make(outbox=Outbox(dsn=engine_database))
     charging(billing)
@@ -279,7 +279,7 @@ def test_elsewhere_a_record_is_on_disk_before_its_message_is_gone(
     is_elsewhere: bool,
     said: str,
 ) -> None:
-    """Whatever its database is set to: a crash there would forget the effect, and nobody would handle it again."""
+    """Whatever that database's setting: a crash would lose the effect after its message was removed."""
     there, seen = (engine_database if is_elsewhere else database), list[str]()
     session = connect(there)
     session.run(f"alter database {there.rpartition('/')[2]} set synchronous_commit = off")
@@ -299,7 +299,7 @@ def test_elsewhere_a_record_is_on_disk_before_its_message_is_gone(
 def test_elsewhere_each_send_goes_once_however_strict_the_outbox_is(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, engine_database: str, concurrency: Any
 ) -> None:
-    """What is marked there has been sent here: a commit that serializable refuses would send it again, crash or not."""
+    """Sends are committed before their mark there; a mark refused by serializable would send them again."""
     connect(engine_database).run("create table charges (number integer)")
     outbox = Outbox(dsn=engine_database, concurrency=concurrency, isolation="serializable")
     billing = make(outbox=outbox, concurrency=8)

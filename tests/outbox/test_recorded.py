@@ -47,7 +47,7 @@ def test_both_tables_are_fit_as_they_stand(recorded: Connection) -> None:
 
 
 def test_recorded_operations_are_read_and_written_back_unchanged(recorded: Connection, billing: Endpoint) -> None:
-    """But for addresses, which stand in full, and events, which stand once for each queue that wants them."""
+    """Except addresses, which are written in full, and events, written once for each subscribed queue."""
     asked = list[list[str]]()
 
     def subscribers(topics: list[str]) -> list[Address]:
@@ -82,7 +82,7 @@ def test_a_record_of_ours_is_as_was_approved_and_as_theirs_are(
     database: str,
     recorded: Connection,
 ) -> None:
-    """Each kind of send. The original needs what its own records have; what ours add its dispatch passes on."""
+    """Each kind of send. The original requires the fields of its own records; its dispatch passes others on."""
     billing, caller = make(), connect(database)
     with caller.transaction(), billing.transactional_session(caller.raw) as session:
         session.send("Sales", {"number": 1}, type="Shop.ChargeCard, Shop")
@@ -105,12 +105,12 @@ def test_a_record_of_ours_is_as_was_approved_and_as_theirs_are(
         assert always - set(each["Headers"]) == LEFT_OUT
 
 
-# What an event of theirs has and this one has not: it was published by no handler.
+# Headers of a recorded event that ours lacks: it was published outside a handler.
 LEFT_OUT = {"NServiceBus.RelatedTo"}
 
 
 def test_a_record_among_thousands_is_found_and_cleaned_up(recorded: Connection, recorded_database: str) -> None:
-    """The 3,633 of Invoicing: one's message comes again, and all of them are older than a day."""
+    """The 3,633 of Invoicing: one message is delivered again, and all records are older than a day."""
     recorded.run('truncate "Legacy"."Invoicing", "Legacy"."Invoicing.Delayed"')
     spy, outbox = Spy(), Outbox(relay_after=None, keep=timedelta(days=1))
     invoicing = Endpoint(
@@ -148,7 +148,7 @@ def test_the_relay_sends_what_they_left_with_its_own_ids(recorded: Connection, b
     wanted = {each["MessageId"] for text in pending for each in orjson.loads(text)}
     assert isinstance(billing.outbox, EndpointOutbox)
     upkeep = OutboxUpkeep(billing.outbox, billing.breakers.new("test"))
-    upkeep.run_once()  # sees them; the table does not say since when they wait
+    upkeep.run_once()  # the first look; the table has no time of writing
     upkeep.run_once()
     assert recorded.all(UNDISPATCHED) == []
     came = set()
@@ -162,7 +162,7 @@ def test_the_relay_sends_what_they_left_with_its_own_ids(recorded: Connection, b
 def test_an_endpoint_of_ours_takes_over_where_the_killed_one_stopped(
     recorded: Connection, recorded_database: str
 ) -> None:
-    """Twelve of its forty messages are handled already: their handler does not run."""
+    """Twelve of its forty messages were processed already; their handler does not run."""
     handled = list[str]()
     endpoint = Endpoint(
         "Billing",

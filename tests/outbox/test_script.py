@@ -1,4 +1,4 @@
-"""manage.py outbox_script: approved text in each dialect, run for real in two (docs/reference/outbox.md)."""
+"""manage.py outbox_script: approved text in each dialect, executed in two of them (docs/reference/outbox.md)."""
 
 import logging
 import re
@@ -29,7 +29,7 @@ from tests.waiting import until
 APPROVED = Path(__file__).with_name("approved")
 PARSER = {"postgresql": "postgres", "mysql": "mysql", "sqlserver": "tsql", "oracle": "oracle"}
 RUN = "run for real below"
-# What sqlglot does not know, and why that is no loss.
+# Syntax that sqlglot does not know, with the reason why that is no loss.
 UNPARSED = {
     ("postgresql", "create"): f"a DO block; {RUN}",
     ("postgresql", "migrate"): f"a DO block; {RUN}",
@@ -47,7 +47,7 @@ UNPARSED = {
     ("oracle", "cleanup"): "PL/SQL: text only; the statements in it are parsed alone",
     ("oracle", "batches"): "PL/SQL: text only; the statements in it are parsed alone",
 }
-# How long a record is kept, as an endpoint says it and as the job does; and of what the job's delete is made.
+# How an endpoint and the job state the retention of records; and the parts of the job's delete.
 PURGES = [
     (
         SQLServer(),
@@ -62,7 +62,7 @@ HINT = re.compile(
 )
 # Outbox sheet 8: how the original's own cleaner deletes on SQL Server.
 HINTS = {"with (rowlock, readpast)", "option (maxdop 1)"}
-HOSTILE = "a\"b'c;d--e/*f*/$$g$outbox$%s\\h{i}"  # 32 characters, of which each quotes something somewhere
+HOSTILE = "a\"b'c;d--e/*f*/$$g$outbox$%s\\h{i}"  # 32 characters, including every quote character
 ORIGINALS = """create table {table} ("MessageId" varchar(200) not null primary key,
     "Dispatched" boolean not null default false, "DispatchedAt" timestamp, "PersistenceVersion" varchar(23),
     "Operations" jsonb not null);
@@ -90,7 +90,7 @@ SCRIPTS = [
 
 @pytest.mark.parametrize(("dialect", "what"), SCRIPTS)
 def test_script_equals_the_approved_text(dialect: str, what: str) -> None:
-    """Of which a person has read each line: where it is to be another, read it again."""
+    """A person has read each line: review it again before approving a change."""
     printed = StringIO()
     call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what=what, stdout=printed)
     assert printed.getvalue() == (APPROVED / f"{dialect}_{what}.sql").read_text()
@@ -106,7 +106,7 @@ def test_script_equals_the_approved_text(dialect: str, what: str) -> None:
     ],
 )
 def test_how_long_the_job_keeps_a_record_can_be_said(dialect: str, said: str) -> None:
-    """And nothing else of the script is another."""
+    """Nothing else of the script changes."""
     printed = StringIO()
     call_command("outbox_script", dialect=dialect, endpoint="Shop.Web", what="cleanup", keep=365, stdout=printed)
     assert said in printed.getvalue()
@@ -130,18 +130,18 @@ EACH = [(dialect, name) for dialect in DIALECTS for name in OutboxScript(dialect
 
 @pytest.mark.parametrize(("dialect", "name"), EACH)
 def test_each_statement_is_one_of_its_dialect(dialect: Any, name: str) -> None:
-    """By a parser of that dialect, but for what it does not know."""
+    """By a parser of that dialect, except syntax it does not know."""
     text = without_hints(OutboxScript(dialect, "Shop.Web").statement(name))
     assert is_parsed(text, PARSER[dialect]) is ((dialect, name) not in UNPARSED)
 
 
 def without_hints(text: str) -> str:
-    """And without two words of SQL Server that the parser does not know: of a heap, and of a batch."""
+    """Without two SQL Server clauses that the parser does not know, for a heap and for a batch."""
     return HINT.sub("", text).replace(" nonclustered", "").replace(" top (4000)", "")
 
 
 def is_parsed(text: str, dialect: str) -> bool:
-    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it warns of what it does not know
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it warns of unknown syntax
     try:
         return not any(isinstance(each, exp.Command) for each in sqlglot.parse(text, read=dialect))
     except sqlglot.errors.SqlglotError:
@@ -163,7 +163,7 @@ def test_a_hint_outside_the_sheet_would_be_found() -> None:
 
 @pytest.mark.parametrize(("dialect", "keep", "a_week", "parts"), PURGES, ids=["sqlserver", "oracle"])
 def test_the_databases_job_deletes_as_an_endpoint_does(dialect: Any, keep: str, a_week: str, parts: list[str]) -> None:
-    """The same records past the same locks, as many at once; for how long they are kept an endpoint is told."""
+    """Same records, same skipped locks, same batch size; only an endpoint gets its retention as a setting."""
     address = dialect.outbox_address("Shop.Web", dialect.default_schema)
     deleting = words(dialect.outbox.purge(table=address, most=BATCH).replace(keep, a_week))
     job = OutboxScript(dialect.name, "Shop.Web")
@@ -215,7 +215,7 @@ def test_an_event_whose_name_would_be_too_long_is_refused() -> None:
     ],
 )
 def test_a_hostile_name_stays_one_name(dialect: Any, prefix: str, schema: str, table: str) -> None:
-    """Where no server of its kind is at hand: its parser finds the name again, and nothing else in the place of it."""
+    """Without a server of that kind, its parser must find the name again and nothing else in its place."""
     made = OutboxScript(dialect, "x", schema, prefix)
     first = "table" if dialect == "oracle" else "index_dispatched"
     for name in (first, "purge", "created_at" if dialect == "oracle" else "index_dispatched_at"):
@@ -233,7 +233,7 @@ def run(connection: Connection, text: str) -> None:
 @pytest.mark.parametrize("prefix", ["Shop_Web_", HOSTILE[:20], HOSTILE[13:]], ids=["plain", "hostile", "more hostile"])
 @pytest.mark.parametrize("schema", ["public", "s\"; drop schema public cascade; --'"], ids=["public", "hostile"])
 def test_postgresql_makes_the_table_that_an_endpoint_makes(connection: Connection, schema: str, prefix: str) -> None:
-    """Run twice, and with all its indexes, in a schema where another has them already."""
+    """Run twice, with all indexes, in a schema where another table already uses their names."""
     connection.run(f"""create schema if not exists "{schema.replace('"', '""')}" """)
     run(connection, script("postgresql", "create", schema=schema, prefix="Other_"))
     for _ in range(2):
@@ -263,7 +263,7 @@ def test_postgresql_makes_the_table_of_decisions_that_an_endpoint_makes(connecti
 
 @pytest.mark.parametrize("first", ["create", "migrate"])
 def test_postgresql_gives_an_originals_table_what_it_lacks(connection: Connection, first: str) -> None:
-    """The second of a schema has no index but its key; neither says when a record was written."""
+    """The second table of a schema has no index but its key; neither has the time of writing."""
     for name in ("Billing", "Sales"):
         connection.raw.execute(ORIGINALS.format(table=f'"{name}_OutboxData"').encode())
         connection.run(f"""insert into "{name}_OutboxData" ("MessageId", "Operations") values ('one', '[]')""")
@@ -276,7 +276,7 @@ def test_postgresql_gives_an_originals_table_what_it_lacks(connection: Connectio
 
 
 def test_postgresql_waits_for_nobody_for_long(connection: Connection, connect: Any, database: str) -> None:
-    """A migration in the queue for its lock would keep every worker out meanwhile."""
+    """A migration queued for its lock would block every worker meanwhile."""
     run(connection, script("postgresql", "create"))
     text = script("postgresql", "migrate")
     assert "lock_timeout = '5s'" in text
@@ -288,7 +288,7 @@ def test_postgresql_waits_for_nobody_for_long(connection: Connection, connect: A
 
 
 def test_postgresqls_job_deletes_what_is_over_and_nothing_else(connection: Connection) -> None:
-    """pg_cron is not here: a function in its place keeps what it is given."""
+    """Without pg_cron: a function in its place keeps its arguments."""
     run(connection, script("postgresql", "create"))
     connection.raw.execute(
         b"""create schema cron; create table cron.job (name text primary key, plan text, command text);
@@ -312,7 +312,7 @@ def test_postgresqls_job_deletes_what_is_over_and_nothing_else(connection: Conne
 
 @pytest.mark.pg_cron
 def test_pg_cron_runs_the_job() -> None:
-    """Of a server that has it, at the next full minute."""
+    """On a server with pg_cron, at the next full minute."""
     with pg_cron.server() as server:
         with postgresql().connect(server.dsn()) as admin:
             admin.run(f"create database {pg_cron.HOME}")
@@ -384,7 +384,7 @@ def test_mariadb_gives_an_originals_table_what_it_lacks(mariadb: MariaDB, shop: 
 
 @pytest.mark.parametrize("prefix", MARIADB_NAMES)
 def test_mariadbs_event_deletes_what_is_over_and_nothing_else(mariadb: MariaDB, shop: str, prefix: str) -> None:
-    """By its own clock; two batches and some, in one run."""
+    """By MariaDB's clock; more than two batches in one run."""
     table = f"`{prefix}OutboxData`"
     mariadb.run(script("mysql", "create", prefix=prefix), shop)
     mariadb.run(
@@ -401,7 +401,7 @@ def test_mariadbs_event_deletes_what_is_over_and_nothing_else(mariadb: MariaDB, 
 
 
 def test_mariadbs_event_waits_for_nobody_who_has_a_record_locked(mariadb: MariaDB, shop: str) -> None:
-    """The oldest of all: the others go at once, with a server on which whoever waits would wait for ten minutes."""
+    """The oldest record is locked: the others are deleted at once, although the server's lock wait is ten minutes."""
     mariadb.run(script("mysql", "create"), shop)
     mariadb.run(
         """insert into Shop_Web_OutboxData (MessageId, Dispatched, DispatchedAt, PersistenceVersion, Operations)

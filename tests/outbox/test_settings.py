@@ -1,4 +1,4 @@
-"""How an endpoint may have an outbox, and how not (O5, O8, O10)."""
+"""Which outbox settings an endpoint accepts and which it refuses (O5, O8, O10)."""
 
 import logging
 import re
@@ -50,7 +50,7 @@ COLUMNS = {"PostgreSQL": postgresql(), "MySQL, MariaDB": MySQL(), "SQL Server": 
 
 
 def test_the_pages_table_says_which_isolation_a_database_has() -> None:
-    """And of Oracle none: no session of it is opened."""
+    """Oracle has none: no session of it is opened."""
     page = (Path(__file__).parents[2] / "docs/reference/outbox.md").read_text(encoding="utf-8")
     head, _, *lines = re.findall(
         r"^\|.*(?=\|$)", page[page.index("| isolation |") :].partition("\n\n")[0], re.MULTILINE
@@ -73,7 +73,7 @@ def test_a_change_while_it_runs_is_refused_as_well(make: MakeEndpoint) -> None:
 def test_outbox_is_switched_on_changed_and_off_at_run_time(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
-    """Records are written from the next message on; who has another isolation has other sessions."""
+    """Records are written from the next message on; another isolation level needs new sessions."""
     billing, seen = make(), list[str]()
     start = replace(SETTINGS, outbox=None)
     billing.apply(start)
@@ -130,7 +130,7 @@ def test_its_table_has_the_originals_name(
 
 
 def test_two_tables_in_one_schema_have_the_same_indexes(make: MakeEndpoint, connection: Connection) -> None:
-    """The original's script gives its indexes to the first table alone (outbox sheet 3)."""
+    """The original's script creates its indexes for the first table only (outbox sheet 3)."""
     make("Billing").create_queues()
     make("Sales")
     indexed = """select count(*) from pg_indexes where tablename = %s"""
@@ -166,7 +166,7 @@ def test_a_table_that_is_missing_is_said_with_what_makes_it(make: MakeEndpoint, 
 def test_isolation_that_the_database_disallows_stops_the_start(
     make: MakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only SQL Server has such a setting: tests/dialects/sqlserver asks its store."""
+    """Only SQL Server has such a setting; tests/dialects/sqlserver tests its store."""
     billing = make(outbox=Outbox(isolation="snapshot"))
     asked = list[str]()
 

@@ -1,4 +1,4 @@
-"""The example with SQLAlchemy's session: its rows, the record of the message and the sends are one commit."""
+"""The example with SQLAlchemy's session: its rows, the message's record and the sends are one commit."""
 
 import importlib.util
 import subprocess

@@ -1,4 +1,4 @@
-"""Sends with a commit of the caller's own: nothing before it, nothing without it, and nothing lost behind it."""
+"""Sends with the caller's own commit: none before it, none without it, and none lost after it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -69,7 +69,7 @@ def test_sends_without_a_dispatch_after_the_commit_go_by_the_relay(
     web: Endpoint, caller: psycopg.Connection[Any], database: str
 ) -> None:
     with web.transactional_session(caller) as session:
-        session.publish(1, type=CHARGE)  # nobody subscribes: there is nothing to send
+        session.publish(1, type=CHARGE)  # no subscribers: nothing is sent
         session.send("Sales", 1, type=CHARGE)
     caller.commit()
     web.start()

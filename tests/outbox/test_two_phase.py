@@ -1,4 +1,4 @@
-"""One transaction over several databases: all of it happens, or nothing, whatever ends in between (O6, O7)."""
+"""One transaction over several databases: all or nothing, whatever fails in between (O6, O7)."""
 
 import logging
 import threading
@@ -44,7 +44,7 @@ def all_charges(*dsns: str) -> list[list[int]]:
 
 
 def prepared(shops: Shops) -> list[int]:
-    """How many in each."""
+    """Number of prepared transactions in each database."""
     counts = []
     for dsn in shops.values():
         with dialect_for(dsn).connect(dsn) as session:
@@ -56,7 +56,7 @@ def prepared(shops: Shops) -> list[int]:
 def test_copies_of_each_message_have_one_effect_in_each_database(
     make: MakeEndpoint, database: str, connection: Connection, connect: Any, shops: Shops, concurrency: Any
 ) -> None:
-    """Fifty messages, each three times, four at once; serializable unless told otherwise."""
+    """Fifty messages, delivered three times each, four at once; isolation is serializable by default."""
     billing = make(outbox=Outbox(databases=shops, concurrency=concurrency))
     charging(billing, enlisted=shops)
     billing.send_many("Billing", range(50), type=CHARGE)
@@ -160,7 +160,7 @@ def test_a_message_that_fails_leaves_nothing(
     said: str,
     kept: int,
 ) -> None:
-    """Its handler writes everywhere, and then does it. ``kept``: what it committed by itself, in ledger, stays."""
+    """The handler writes to all databases, then fails. ``kept``: rows that it committed by itself in ledger stay."""
     billing = make(outbox=Outbox(databases=shops), immediate_retries=0)
 
     @billing.handlers.handle(CHARGE)
@@ -196,7 +196,7 @@ def test_refused_outbox_commit_rolls_back_prepared_branches(
 def test_a_trigger_that_drops_decisions_lets_nothing_be_prepared(
     make: MakeEndpoint, database: str, connection: Connection, connect: Any, shops: Shops
 ) -> None:
-    """Else the outbox would commit, and the others be rolled back."""
+    """Otherwise the outbox would commit and the others roll back."""
     billing = make(outbox=Outbox(databases=shops), immediate_retries=0)
     charging(billing, enlisted=shops)
     connection.run("create function drops() returns trigger language plpgsql as 'begin return null; end'")
@@ -248,7 +248,7 @@ def test_a_server_that_prepares_nothing_is_said_at_start(make: MakeEndpoint) -> 
 def test_a_database_that_is_down_is_waited_for(
     make: MakeEndpoint, database: str, connection: Connection, spy: Spy
 ) -> None:
-    """The message stays, and no failure is counted."""
+    """The message stays in the queue, and no failure is counted."""
     with own_server({"fsync": "off"}) as server:
         server.stop()
         billing = make(outbox=Outbox(databases={"stock": server.dsn()}))
@@ -265,11 +265,11 @@ def test_a_database_that_is_down_is_waited_for(
     assert spy.counts["failed"] == 0
 
 
-# --- in doubt: who is to end it, and how
+# --- in doubt: who ends it, and how
 
 
 class InDoubt:
-    """A worker that stands between its prepares and its commit."""
+    """A worker between its prepares and its commit."""
 
     def __init__(self, coordinator: Coordinator, storage: Connection, sessions: dict[str, Connection]):
         self.id = uuid4().hex
@@ -296,7 +296,7 @@ def in_doubt(billing: Endpoint, database: str, connect: Any, shops: Shops) -> In
 def test_recovery_leaves_transactions_that_may_still_commit(
     billing: Endpoint, in_doubt: InDoubt, connection: Connection, connect: Any, shops: Shops
 ) -> None:
-    """However often it is looked at: there is no time-out. Once it has committed, it is committed everywhere."""
+    """However often recovery looks: there is no timeout. Once the outbox has committed, all databases do."""
     coordinator = coordinator_of(billing)
     assert coordinator.recover(connection), "something is left"
     assert coordinator.recover(connection)
@@ -317,7 +317,7 @@ def test_recovery_rolls_back_transactions_without_a_decision(
 
 
 def test_starting_process_recovers_at_once_without_the_lead(billing: Endpoint, in_doubt: InDoubt, shops: Shops) -> None:
-    """The leader has just looked, and looks again in a minute; its locks would be held for so long."""
+    """The leader has just looked and will look again in a minute; the locks would be held that long."""
     leader, stand_in = upkeep_of(billing), upkeep_of(billing)
     leader.run_once()
     assert prepared(shops) == [1, 1]
@@ -331,7 +331,7 @@ def test_starting_process_recovers_at_once_without_the_lead(billing: Endpoint, i
 def test_two_that_recover_at_once_end_each_as_it_was_decided(
     billing: Endpoint, database: str, connect: Any, shops: Shops
 ) -> None:
-    """Half of what was prepared was decided, the other half never can be."""
+    """Half of the prepared transactions are decided to commit, the others can never be."""
     coordinator = coordinator_of(billing)
     for number in range(6):
         sessions = {name: connect(dsn) for name, dsn in shops.items()}
@@ -360,7 +360,7 @@ def test_two_that_recover_at_once_end_each_as_it_was_decided(
 def test_transactions_of_another_coordinator_are_left_alone(
     billing: Endpoint, in_doubt: InDoubt, connection: Connection, connect: Any, shops: Shops, make: MakeEndpoint
 ) -> None:
-    """An endpoint with an outbox of its own enlists the same databases."""
+    """An endpoint with another outbox enlists the same databases."""
     other = make("Shipping", outbox=Outbox(databases=shops))
     in_doubt.storage.raw.execute("rollback")
     assert not coordinator_of(other).recover(connection)
@@ -370,7 +370,7 @@ def test_transactions_of_another_coordinator_are_left_alone(
 def test_transaction_prepared_by_another_role_keeps_its_decision(
     make: MakeEndpoint, billing: Endpoint, in_doubt: InDoubt, connection: Connection, shops: Shops
 ) -> None:
-    """Until somebody who may has ended it."""
+    """Until a role with the rights has ended it."""
     in_doubt.storage.raw.execute("commit")
     connection.run("drop role if exists clerk; create role clerk login password 'clerk'")
     host = shops["stock"].rpartition("@")[2]
@@ -385,7 +385,7 @@ def test_transaction_prepared_by_another_role_keeps_its_decision(
 def test_a_decision_is_kept_while_a_database_of_it_is_down(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str, shops: Shops
 ) -> None:
-    """The others are committed meanwhile."""
+    """The other databases commit meanwhile."""
     with own_server({"fsync": "off"}) as server:
         billing = make(outbox=Outbox(databases={"stock": shops["stock"], "away": server.dsn()}))
         with postgresql().connect(server.dsn(), for_handlers=True) as there:
@@ -395,7 +395,7 @@ def test_a_decision_is_kept_while_a_database_of_it_is_down(
         server.stop()
         coordinator_of(billing).recover(connection)
         assert (charges(connect(shops["stock"])), connection.value(DECISIONS)) == ([7], 1)
-        server.start()  # what is prepared outlives its server
+        server.start()  # a prepared transaction survives a restart of its server
         assert not coordinator_of(billing).recover(connection)
         with postgresql().connect(server.dsn(), for_handlers=True) as there:
             assert charges(there) == [7]
@@ -421,10 +421,10 @@ def test_a_database_that_was_taken_out_of_the_settings_is_said(
 def test_a_commit_without_an_answer_is_settled_by_the_recovery(
     make: MakeEndpoint, database: str, connection: Connection, connect: Any, shops: Shops
 ) -> None:
-    """Whoever asked for it cannot say whether it was decided, so he ends nothing."""
+    """The worker cannot know whether it was decided, so it ends nothing."""
     billing = make(outbox=Outbox(databases=shops))
     charging(billing, enlisted=shops)
-    coordinator_of(billing).recover(connection)  # its identity is a row there as well
+    coordinator_of(billing).recover(connection)  # the coordinator's identity is a row in that table too
     who_inserts_waits(connection, '"Billing_OutboxData_Decision"')
     billing.send("Billing", 1, type=CHARGE)
     with nobody_stands_by(connect(database)):

@@ -1,4 +1,4 @@
-"""Processes that are killed at each boundary of a two-phase commit: effects once in every database (O6)."""
+"""Processes killed at each boundary of a two-phase commit: effects happen once in every database (O6)."""
 
 import os
 import random
@@ -21,7 +21,7 @@ from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 MANY, KILLS = int(os.environ.get("PGQUEUE_TEST_CHAOS_MESSAGES", 500)), 8
-IN_DOUBT = {  # how many of two databases stay prepared when the process dies there
+IN_DOUBT = {  # transactions that stay prepared in each of two databases if the process dies there
     "before the first is prepared": [0, 0],
     "when the first is prepared": [1, 0],
     "when all are prepared": [1, 1],
@@ -32,7 +32,7 @@ IN_DOUBT = {  # how many of two databases stay prepared when the process dies th
 
 
 class World(NamedTuple):
-    """The DSN of the outbox, those of what is enlisted, and a server of some of them that may be killed."""
+    """The outbox's DSN, those of the enlisted databases, and a server of theirs that tests may kill."""
 
     outbox: str
     shops: Shops
@@ -69,7 +69,7 @@ def end_by_a_survivor(database: str, world: World, concurrency: str) -> None:
 @pytest.mark.parametrize("where", PLACES_OF_TWO_PHASES)
 @pytest.mark.parametrize("concurrency", ["optimistic", pytest.param("pessimistic", marks=pytest.mark.chaos)])
 def test_killed_at_a_boundary(make: MakeEndpoint, database: str, world: World, concurrency: Any, where: str) -> None:
-    """The message whose rows are in doubt waits for them, by their key, until the recovery has ended them."""
+    """The message waits for its rows in doubt, by their key, until recovery has ended them."""
     is_beside = world.outbox == database
     outbox = Outbox(dsn="" if is_beside else world.outbox, databases=world.shops, concurrency=concurrency)
     make(outbox=outbox).send_many("Billing", range(2 * AT), type=CHARGE)
@@ -84,7 +84,7 @@ def test_killed_at_a_boundary(make: MakeEndpoint, database: str, world: World, c
 
 @pytest.mark.parametrize("where", ["when all are prepared", "when the first is committed"])
 def test_killed_and_the_server_restarted(make: MakeEndpoint, database: str, connect: Any, where: str) -> None:
-    """The enlisted databases' server is gone as well; what it had prepared is there again."""
+    """The enlisted databases' server is restarted too; its prepared transactions survive."""
     with own_server({"fsync": "off"}) as server:
         world = World(database, {name: server.dsn(name) for name in ("ledger", "stock")})
         for name, dsn in world.shops.items():
@@ -98,7 +98,7 @@ def test_killed_and_the_server_restarted(make: MakeEndpoint, database: str, conn
 
 
 def test_killed_and_mariadb_killed_as_well(make: MakeEndpoint, database: str, shops: Shops, mariadb: MariaDB) -> None:
-    """kill -9 of the server; what it had prepared is there again."""
+    """kill -9 of the server; its prepared transactions survive."""
     where = "when the first is committed"
     with mariadb.database() as name:
         mariadb.run("create table charges (number integer primary key)", name)
@@ -121,8 +121,8 @@ def assert_a_survivor_ends_it(database: str, world: World, where: str) -> None:
 def test_chaos_effects_once_in_each_database(
     make: MakeEndpoint, database: str, connection: Connection, world: World, concurrency: Any
 ) -> None:
-    """Each message comes one to three times; three processes are killed again and again, some while they recover,
-    and amid it MariaDB, where there is one.
+    """Each message is delivered one to three times while three processes are killed again and again, some in recovery.
+    MariaDB, if there is one, is killed too.
     """
     chance = random.Random(34)
     dsn = "" if world.outbox == database else world.outbox
@@ -152,6 +152,6 @@ def test_chaos_effects_once_in_each_database(
     assert sorted(number for number, _ in came) == list(range(MANY)), "each under one id"
     if world.outbox == database:
         assert set(came.values()) == {1}
-    else:  # what is cut off between the commits of the sends and of the mark goes again: two in hand of each process
+    else:  # sends cut off before the commit of their mark are repeated: two in flight per process
         assert sum(came.values()) <= MANY + 2 * (KILLS + 3)
     assert rows(database, "error") == []

@@ -1,4 +1,4 @@
-"""Cleaning up and relaying: one leader, nothing sent twice, nothing left (O8, O9)."""
+"""Clean-up and relay: one leader, nothing sent twice, nothing left behind (O8, O9)."""
 
 import threading
 from collections.abc import Collection
@@ -39,7 +39,7 @@ def upkeep_of(endpoint: Endpoint) -> OutboxUpkeep:
 def test_two_cleaners_of_five_thousand_records_leave_none(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str
 ) -> None:
-    """The original's second one deletes nothing and stops while a thousand are left (outbox sheet 8)."""
+    """The original's second cleaner deletes nothing and stops while a thousand are left (outbox sheet 8)."""
     make()
     connection.run(OLD, [5000])
     store = postgresql().outbox_store(Address("public", "Billing_OutboxData"))
@@ -69,7 +69,7 @@ def test_young_or_undispatched_records_stay(make: MakeEndpoint, connection: Conn
 
 
 def test_in_whichever_zone_a_session_is(make: MakeEndpoint, connection: Connection) -> None:
-    """A record of just now is none of a week ago, thirteen hours to the east."""
+    """A session thirteen hours to the east must not take a new record for one of a week ago."""
     make()
     connection.run("set timezone = 'Pacific/Apia'")
     connection.run(OLD, [2])
@@ -114,7 +114,7 @@ WAITING = 'select headers, due, due - now() as left from "Billing.Delayed" order
 def test_delayed_operations_left_by_a_crash_are_delayed(
     make: MakeEndpoint, connection: Connection, database: str, by: str
 ) -> None:
-    """By the options of its record, as the original writes them; what lasts a while only has its end beside it."""
+    """By the options of the record, as the original writes them. A relative delay starts when the message is sent."""
     billing = make(outbox=Outbox(relay_after=HOUR))
     connection.run(PENDING, ["Sales", 1])
     connection.run(
@@ -142,7 +142,7 @@ def test_delayed_operations_left_by_a_crash_are_delayed(
 def test_delayed_operations_left_by_our_endpoint_are_delayed(
     make: MakeEndpoint, connection: Connection, connect: Any, database: str
 ) -> None:
-    """As its own code wrote the record: committed, and nobody lived to send it."""
+    """Its own code wrote the record, committed it, and crashed before sending."""
     billing, caller = make(), connect(database)
     with caller.transaction(), billing.transactional_session(caller.raw) as session:
         session.send("Sales", 1, type=CHARGE, ttbr=timedelta(minutes=10))
@@ -159,7 +159,7 @@ def test_delayed_operations_left_by_our_endpoint_are_delayed(
 
 
 def test_cleaned_up_elsewhere_old_records_stay(make: MakeEndpoint, connection: Connection, database: str) -> None:
-    """And the relay of the same process goes on."""
+    """The relay of the same process continues."""
     billing = make(outbox=Outbox(clean_every=None))
     connection.run(OLD, [3])
     connection.run(PENDING, ["Sales", 1])
@@ -191,7 +191,7 @@ def test_a_record_that_cannot_be_sent_keeps_nobody_else_back(
 def test_a_table_of_the_originals_is_relayed_by_when_it_was_seen_first(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
-    """It does not say when a record was written."""
+    """It has no time of writing."""
     billing = make(outbox=Outbox(relay_after=timedelta(milliseconds=300)))
     connection.run(PENDING, ["Sales", 1])
     connection.run('alter table "Billing_OutboxData" drop column "CreatedAt"')
@@ -209,7 +209,7 @@ def test_a_table_of_the_originals_is_relayed_by_when_it_was_seen_first(
 def test_first_seen_times_from_a_port_outlive_the_process(
     make: MakeEndpoint, connection: Connection, database: str
 ) -> None:
-    """As a managed process has it of the console's database; nothing is locked while it is asked."""
+    """As a managed process gets them from the console's database; no record is locked during the query."""
     asked = list[list[str]]()
 
     class Remembering:
@@ -230,7 +230,7 @@ def test_first_seen_times_from_a_port_outlive_the_process(
 def test_each_run_that_sent_something_is_told_of_once(
     make: MakeEndpoint, connection: Connection, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where a later batch fails; and who keeps the account stops nothing."""
+    """Even if a later batch fails. An error of the callback stops nothing."""
     told = list[tuple[str, int, int]]()
 
     def tell(outbox: str, records: int, messages: int) -> None:
@@ -260,7 +260,7 @@ def test_each_run_that_sent_something_is_told_of_once(
 
 
 def test_a_process_looks_soon_after_its_start(make: MakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or one that is restarted more often than it looks would never relay."""
+    """Otherwise a process restarted more often than it looks would never relay."""
     billing = make(outbox=Outbox(relay_after=2 * HOUR, clean_every=None))
     monkeypatch.setattr(upkeep, "FIRST_LOOK", 0.01)
     looked = threading.Event()
