@@ -1,4 +1,4 @@
-"""The recorded failures in the archive, and two people."""
+"""The recorded failures in the archive, and two users."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,5 +1,5 @@
-"""Acts on what waits in another database, of each kind: each message is in one place, wherever a process is killed
-(docs/decisions/032). SQL Server's are run where one is named.
+"""Acts on messages waiting in another database, of each kind: each message is in one place, wherever a process is
+killed (docs/decisions/032). SQL Server is tested if one is configured.
 """
 
 import json
@@ -79,7 +79,7 @@ PLACES = [
 
 
 class There(NamedTuple):
-    """A database that is written to as billing: five messages wait in Orders, none in Returns."""
+    """A database that is writable as billing: five messages wait in Orders, none in Returns."""
 
     dsn: str
     dialect: Any
@@ -113,7 +113,7 @@ class There(NamedTuple):
             self.session.run_all(queue.insertions([(HEADERS % each, BODY, None)]))
 
     def delay(self, number: int) -> list[SeenRow]:
-        """Messages that are due in an hour and later, as a page shows them."""
+        """Delayed messages, due in an hour or later, as a page shows them."""
         Queue.objects.create(schema=self.delayed.schema, table=self.delayed.table, kind="delayed")
         table = self.dialect.delayed_store(self.delayed, self.orders)
         table.create(self.session)
@@ -268,7 +268,7 @@ def test_a_kill_anywhere_leaves_each_in_one_place_and_audited(
 
 
 def test_an_answer_that_never_comes_is_asked_for(there: There, here: Connection, ana: User) -> None:
-    """The commit there is done, and this process does not hear of it."""
+    """The other database has committed, but this process does not learn it."""
     seen = there.waits(there.orders)[:2]
 
     def away(*about: Any) -> None:
@@ -435,7 +435,7 @@ def test_a_purge_that_is_killed_goes_on(
 def test_a_killed_purge_is_ended_by_another_console_on_this_archive(
     there: There, here: Connection, archived_console: str, ana: User, databases: Databases
 ) -> None:
-    """That one has no such operation, or another one of this number: what was taken is written down all the same."""
+    """The other console lacks the operation or has another of its number; purged messages are recorded."""
     operation = purges.prepare(there.orders, ana, "console")
     lifecycle.start(operation.pk, ana, "flood of a test")
     run_and_kill(
@@ -453,7 +453,7 @@ def test_a_killed_purge_is_ended_by_another_console_on_this_archive(
 
 
 def sent_there(there: There, person: User, number: int = 3) -> tuple[Operation, list[int]]:
-    """Of what waits there, so many as they are after they died and were retried; and their archive ids."""
+    """Let some waiting messages die and be retried; return the operation and their archive ids."""
     moved = there.act("move_out", there.waits(there.orders)[:number], person)
     ids = [each.archive_id for each in moved if each.archive_id]
     operation = selection.freeze("retry", ids, person, "console")
@@ -527,7 +527,7 @@ def test_call_back_under_way_blocks_other_acts_and_is_completed(
     assert done.result == "skipped"
     assert "called back from the database billing" in (done.why or "")
     died = "update messages.message_archive set resolution = 'dead_again', ended_at = now() where id = %(id)s"
-    here.run(died, {"id": ids[1]})  # of another row with its message id
+    here.run(died, {"id": ids[1]})  # another row's death, with the same message id
     archive = retention.as_of("cluster/1", here.value("select 'messages.message_archive'::regclass::oid::int"))
     retention.prune(here, datetime(2999, 1, 1, tzinfo=UTC), None, archive)
     assert [archived(each).state for each in ids] == ["retried", "dead_again", "retried"]

@@ -1,4 +1,4 @@
-"""A message is moved out, and the answer that says so never comes: what was done is not called undone."""
+"""A message is moved out and the COMMIT's answer is lost: a committed act is not reported as rolled back."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def row(session: Connection, archived_console: str) -> Any:
 
 @pytest.fixture
 def wire(archived_console: str, databases: Databases) -> Iterator[Proxy]:
-    """Between the console and the queues."""
+    """A relay between the console and the queues."""
     proxy = Proxy(archived_console)
     with databases.as_django(proxy.dsn, ("queues",)):
         yield proxy
@@ -54,7 +54,7 @@ def wire(archived_console: str, databases: Databases) -> Iterator[Proxy]:
 
 @contextmanager
 def pressed(session: Connection, row: Any, person: User) -> Iterator[list[Any]]:
-    """Its COMMIT is durable and waits for its answer inside the block; behind it the list has what was said."""
+    """Inside the block its COMMIT is durable and waits for its answer; after it the list has the message shown."""
     said: list[Any] = []
     pressing = threading.Thread(target=press, args=(row, person, said))
     pressing.start()

@@ -1,4 +1,4 @@
-"""One operation, and several who are at it at the same instant: one acts while another cancels, two count."""
+"""One operation and several processes at the same instant: one acts while another cancels, two count."""
 
 import threading
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from tests.waiting import PATIENCE, held_up, until
 
 @pytest.fixture
 def other(archived_console: str, connect: Callable[[str], Connection]) -> Connection:
-    """A session of somebody else."""
+    """A session of another process."""
     return connect(archived_console)
 
 
 @pytest.fixture
 def operation(ana: User) -> Operation:
-    """Started, of 88."""
+    """A started retry of 88 messages."""
     return lifecycle.start(selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console").pk, ana)
 
 
@@ -38,7 +38,7 @@ def begun(act: Callable[[int], object], operation: Operation) -> threading.Threa
 
 
 def test_a_chunk_looks_again_before_it_acts(operation: Operation, other: Connection) -> None:
-    """Cancelled after it was found running: else messages are sent that somebody was told would stay."""
+    """It was cancelled after it was found running: messages would be sent although the user was told they stay."""
     before = number_in(BILLING)
     with other.transaction():
         lock = "select pg_advisory_xact_lock(hashtext('pgqueue operation'), %s::integer)"
@@ -53,7 +53,7 @@ def test_a_chunk_looks_again_before_it_acts(operation: Operation, other: Connect
 
 
 def test_recount_locks_the_operation_before_counting(operation: Operation, other: Connection) -> None:
-    """Else what was counted before a chunk is written over what was counted after it."""
+    """Otherwise a count from before a chunk overwrites one from after it."""
     with transaction.atomic():
         Operation.objects.select_for_update().get(pk=operation.pk)
         counting = begun(runner.recount, operation)

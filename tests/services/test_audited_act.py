@@ -1,4 +1,4 @@
-"""An act by hand is in the audit wherever its process is killed: as it came out, or as one of which nobody knows."""
+"""An act by hand is audited wherever its process is killed: with its outcome, or as unknown."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 
 LATER = timedelta(minutes=1)
 
-# The product's own code; only the moment of its death is chosen here.
+# The product's own code; only the moment of the kill is chosen here.
 KILLED = """
 import os, signal, sys
 import django
@@ -137,7 +137,7 @@ def test_act_killed_before_its_send_is_audited_as_not_known(archive: str, sessio
 
 
 def test_an_act_in_hand_is_waited_for_however_long_it_takes(archive: str) -> None:
-    """Its intent is held by a lock, which ends with the process, not by a time."""
+    """A lock holds its intent; it ends with the process, not after a time."""
     acting, goes_on = threading.Event(), threading.Event()
 
     def does() -> None:
@@ -169,7 +169,7 @@ def test_act_that_was_not_done_leaves_no_intent_and_no_entry(archive: str, fails
 
 @pytest.mark.parametrize("done", [0, 1])
 def test_act_that_raises_after_done_is_audited_as_not_known(archive: str, done: int) -> None:
-    """The session that did it may fail only as it is given back."""
+    """Its session may fail only when it is returned to the pool."""
     with suppress(ConnectionError), audited(who="ana", verb="send", noun="queue", subject="Billing") as act:
         act.done = done
         raise ConnectionError

@@ -1,4 +1,4 @@
-"""What a retry has sent and still waits goes back to the dead: exactly that, once, and no receiver waits for it."""
+"""Sent messages of a retry that still wait return to the dead: exactly those, once, and no receiver waits."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -45,7 +45,7 @@ def session(archived_console: str) -> Iterator[Connection]:
 
 
 def retried(person: User) -> Operation:
-    """All 88 that died of REFUSED."""
+    """A retry of all 88 that died of REFUSED."""
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console")
     lifecycle.start(operation.pk, person)
     runner.run(operation.pk)
@@ -87,7 +87,7 @@ def test_call_back_returns_waiting_messages_and_leaves_received_ones(ana: User) 
 
 def test_waiting_messages_behind_many_received_ones_are_found(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
     operation = retried(ana)
-    take(operation, sent(operation)[:50])  # and nobody has written down that they left
+    take(operation, sent(operation)[:50])  # not recorded as received yet
     operation.refresh_from_db()
     for page, found in ((10, (10, True)), (60, (10, True)), (38, (26, True)), (50, (38, False)), (1, (0, True))):
         monkeypatch.setattr(staged_figures, "PAGE", page)
@@ -100,7 +100,7 @@ def test_a_receiver_keeps_what_it_has_in_hand_and_does_not_wait(session: Connect
     first = row_of(session, operation, sent(operation)[0])
     with session.transaction():
         session.run(f"delete from {BILLING} where id = %(id)s::uuid", {"id": first})
-        back = go(back, ana)  # while it is held
+        back = go(back, ana)  # while the receiver holds it
         session.run("set local lock_timeout = '1ms'")
         session.run(
             "update messages.message_archive set ended_at = now() where id = %(id)s", {"id": sent(operation)[0]}
@@ -132,7 +132,7 @@ def test_row_changed_in_the_queue_is_not_called_back(session: Connection, ana: U
 
 
 def test_a_row_with_the_message_id_of_one_that_was_sent_stays(session: Connection, ana: User) -> None:
-    """Anybody may send a message with the id of another one."""
+    """Any sender may use another message's id."""
     operation = retried(ana)
     like = f"select gen_random_uuid(), headers, body from {BILLING} where id = %(id)s::uuid"
     asked = {"id": row_of(session, operation, sent(operation)[0])}
@@ -263,7 +263,7 @@ def acts_allowed(session: Connection, *tables: str) -> None:
 
 
 def on_the_way(session: Connection, operation: Operation, archive_id: int) -> SeenRow:
-    """As a page shows what was sent."""
+    """The sent row, as a page shows it."""
     asked = f"select id, seq from {BILLING} where id = %(id)s::uuid"
     row = session.one(asked, {"id": row_of(session, operation, archive_id)})
     assert row
@@ -287,7 +287,7 @@ def test_a_retried_one_that_is_moved_to_the_dead_did_not_die_again(session: Conn
 
 @pytest.mark.parametrize("name", ["discard", "move_out", "purge"])
 def test_edited_retries_taken_out_by_hand_stop_no_plan(session: Connection, name: str) -> None:
-    """As the page says where it is asked to call it back: discard these in their queue."""
+    """As the page advises instead of a call back: discard them in their queue."""
     acts_allowed(session)
     ed = person("ed", *OPERATOR, "read_message")
     session.run(f"delete from {BILLING}")

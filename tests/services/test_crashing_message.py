@@ -1,4 +1,4 @@
-"""Moving a crashing message out: by whoever may, once, with who and why kept."""
+"""Moving a crashing message out: with the right to do so, once, recording the user and the reason."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_crashing_message_in_flight_is_not_moved(session: Connection, row: Any, 
 
 
 def test_other_message_with_the_same_id_is_not_moved(session: Connection, row: Any, ana: User) -> None:
-    """Whoever copies a row back gives its id to a message that no process has died with."""
+    """A row copied back gives its id to a message that crashed no process."""
     session.run('update "Deadly" set seq = seq + 1000')
     with pytest.raises(OperationRefused, match="Nothing was moved"):
         acts.move_out(row.id, ana, "console")
@@ -80,7 +80,7 @@ def test_other_message_with_the_same_id_is_not_moved(session: Connection, row: A
 
 
 def test_no_other_message_can_be_named(session: Connection, row: Any, ana: User) -> None:
-    """Only what a process died with: this is no way to take any message out of any queue."""
+    """Only messages that crashed a process: this act takes no other message out of a queue."""
     other = session.value('select id from "Billing" limit 1')
     with pytest.raises(OperationRefused, match="No process is known to have ended"):
         acts.move_out(other, ana, "console")

@@ -1,5 +1,5 @@
-"""A retry into another database, on another server: each message arrives once, wherever a process, a wire or a server
-breaks (docs/decisions/028).
+"""A retry into another database on another server: each message arrives once, wherever a process, a connection or a
+server fails (docs/decisions/028).
 """
 
 import subprocess
@@ -92,7 +92,7 @@ def started(billing: Billing, ana: User, number: int = MANY) -> Operation:
 
 
 def is_whole(operation: Operation, billing: Billing, here: Connection, number: int = MANY) -> None:
-    """Each once: there, in its state, in its events, among the items and in the figures."""
+    """Each message counts once: in the queue, its state, its events, the items and the figures."""
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.failed) == (Operation.State.DONE, number, 0)
     there = billing.arrived()
@@ -163,7 +163,7 @@ def test_message_on_its_way_refuses_other_acts_after_a_kill(
 
 
 def is_whole_but_state(operation: Operation, billing: Billing, here: Connection, number: int) -> None:
-    """What is settled before the operation goes on: it ends with its next chunk."""
+    """Settled before the operation continues: it ends with its next chunk."""
     runner.run(operation.pk)
     is_whole(operation, billing, here, number)
 
@@ -199,7 +199,7 @@ def test_a_wire_that_breaks_before_the_commit_arrives(
 def test_an_answer_to_the_commit_that_never_comes(
     billing: Billing, here: Connection, archived_console: str, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was committed, and who asked for it was told that his session is gone: so that is asked."""
+    """It was committed but the session was lost before the answer: the outcome is queried."""
     operation, asked, told = started(billing, ana), list[CommitOutcome](), crossings._told
 
     def ask(crossing: crossing_rows.Crossing) -> CommitOutcome:
@@ -240,7 +240,7 @@ def held_by_nobody(here: Connection) -> bool:
 def test_a_server_that_crashes_at_the_commit(
     billing: Billing, here: Connection, ana: User, monkeypatch: pytest.MonkeyPatch, is_committed: bool
 ) -> None:
-    """What it had committed it still has after its recovery, and tells so."""
+    """Its committed data is there after recovery, and the outcome can be queried."""
     place, name = (crossings, "_finish") if is_committed else (crossing_rows, "leave")
     real, crashed = getattr(place, name), list[bool]()
 
@@ -329,7 +329,7 @@ def test_crossing_with_an_unknown_outcome_waits_for_a_person(
 def test_crossing_that_cannot_be_settled_holds_up_no_other(
     billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
-    """Somebody has its message locked for longer than an act waits."""
+    """Another session locks its message for longer than an act waits."""
     ids = billing.failed(2)
     for each in ids:
         operation = selection.freeze("retry", [each], ana, "console", "mended")
@@ -347,7 +347,7 @@ def test_crossing_that_cannot_be_settled_holds_up_no_other(
 def test_crossing_that_its_queue_refused_needs_no_decision(
     billing: Billing, here: Connection, archived_console: str, ana: User
 ) -> None:
-    """Whatever became of that transaction: none of its messages is there."""
+    """Whatever became of the transaction: none of its messages is in the queue."""
     operation = started(billing, ana, 3)
     with billing.refusing():
         run_and_kill(str(operation.pk), archived_console, billing, "after the commit there")
@@ -404,7 +404,7 @@ def test_a_database_that_is_down_is_waited_for(
 def test_message_is_not_locked_while_a_silent_database_is_asked(
     here: Connection, connect: Connect, archived_console: str, ana: User, settings: Settings, by_rule: bool
 ) -> None:
-    """It is connected to and never answers: what is asked of it is asked before the message is locked."""
+    """The database accepts connections and never answers. It is queried before the message is locked."""
     (one,) = failed_there(1)
     if by_rule:
         here.run("update messages.message_archive set target_schema = 'public', target_table = 'Billing'")
@@ -435,7 +435,7 @@ def test_message_is_not_locked_while_a_silent_database_is_asked(
 
 
 def test_a_message_that_was_sent_elsewhere_meanwhile_goes_nowhere_unasked(here: Connection, ana: User) -> None:
-    """Between the question and the lock somebody gave it another target."""
+    """Between the query and the lock another session changed its target."""
     (one,) = failed_there(1)
 
     def judge(connection: Connection, asked: Any) -> dict[Any, str]:
@@ -489,7 +489,7 @@ def test_engine_tables_of_a_version_before_say_what_is_missing(billing: Billing,
 
 @on_postgresql
 def test_a_role_that_was_granted_older_tables_reads_the_archive(billing: Billing, here: Connection, ana: User) -> None:
-    """Grants are given table by table: whoever has none for what is new misses what is on its way, and nothing else."""
+    """Grants are per table: a role without those on new tables lacks only messages in transit."""
     (one,) = billing.failed(1)
     here.run("create role narrow")
     try:
@@ -507,7 +507,7 @@ def test_a_role_that_was_granted_older_tables_reads_the_archive(billing: Billing
 def test_a_role_that_was_granted_some_of_the_tables_crosses_nothing(
     billing: Billing, here: Connection, connect: Connect, archived_console: str, ana: User
 ) -> None:
-    """What a person wrote is in the third of them, and each crossing looks there."""
+    """Edits of users are in the third table, which every crossing reads."""
     (one,) = billing.failed(1)
     narrow = connect(archived_console)
     here.run("create role narrow")
@@ -527,7 +527,7 @@ def test_a_role_that_was_granted_some_of_the_tables_crosses_nothing(
 def test_act_that_waited_for_the_row_sees_the_crossing(
     here: Connection, connect: Connect, archived_console: str, archive: None
 ) -> None:
-    """What a statement that waits for a row sees in other tables is older than the row that it gets."""
+    """A statement that waits for a row reads other tables by its older snapshot."""
     (one,) = failed_there(1)
     other = connect(archived_console)
     found: list[Any] = []
@@ -548,7 +548,7 @@ def test_act_that_waited_for_the_row_sees_the_crossing(
 
 @on_postgresql
 def test_no_crash_gives_the_number_of_a_marked_transaction_to_another(billing: Billing) -> None:
-    """Else one that never was would be told to be committed, as soon as somebody else writes there."""
+    """Otherwise a transaction that never committed would look committed once its number is used again."""
     store = postgresql().crossings
     put = "insert into public.\"Orders\" (id, headers, body) values (gen_random_uuid(), '{}', null)"
     dsn = billing.dsn
@@ -567,7 +567,7 @@ def test_no_crash_gives_the_number_of_a_marked_transaction_to_another(billing: B
 
 @on_postgresql
 def test_commit_outcome_is_asked_of_the_other_database(billing: Billing) -> None:
-    """What PostgreSQL tells of a transaction: while it lasts, and for ever after."""
+    """PostgreSQL's status of a transaction: while it runs, and for ever after."""
     store = postgresql().crossings
     with postgresql().connect(billing.dsn) as one, postgresql().connect(billing.dsn) as other:
         with one.transaction():

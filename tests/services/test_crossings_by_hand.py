@@ -1,4 +1,4 @@
-"""What a person writes anew or types goes into another database once, wherever that breaks (docs/decisions/028)."""
+"""Edited and typed messages go into another database once, wherever that fails (docs/decisions/028)."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -100,7 +100,7 @@ def verbs(here: Connection, archive_id: int) -> list[str]:
 
 
 def audited_once(verb: str) -> bool:
-    """What arrived has one entry, what did not has none, and nothing is left that could become another."""
+    """Whether the act has an audit entry with a known outcome; no intent is left that could become another."""
     reconcile.settle()
     entries = AuditEntry.objects.filter(verb=verb)
     assert not AuditIntent.objects.exists()
@@ -109,7 +109,7 @@ def audited_once(verb: str) -> bool:
 
 
 def is_whole(archive_id: int, billing: Billing, here: Connection) -> None:
-    """It is there once, as it was written, and here it is marked as edited and retried."""
+    """It is there once, as written, and here it is marked as edited and retried."""
     (row,) = billing.rows()
     sent = h.parse(row.headers)
     assert (bytes(row.body), sent["Customer"], row.expires) == (BODY, "4711", None)
@@ -173,7 +173,7 @@ def test_a_kill_anywhere_loses_and_doubles_no_edit(
 
 
 def test_a_database_that_is_down_takes_nothing(billing: Billing, here: Connection, ana: User) -> None:
-    """It went away after it was judged."""
+    """It went down after its queue was judged."""
     (one,) = billing.failed(1)
     leave = crossing_rows.leave
 
@@ -214,7 +214,7 @@ def test_an_edit_of_which_nobody_heard_says_so_and_is_settled(
 def test_an_edit_whose_first_database_goes_away_is_in_the_audit(
     billing: Billing, here: Connection, ana: User, kind: type[DatabaseError]
 ) -> None:
-    """It set out, and it arrives: who changed what is known of it, although nobody could be asked any more."""
+    """It is sent and will arrive: its author is recorded although no database could be queried."""
     (one,) = billing.failed(1)
 
     def away(*about: Any) -> Any:
@@ -250,7 +250,7 @@ def test_a_typed_message_whose_first_database_goes_away_may_have_been_sent(
 
 
 def then_away(does: Callable[..., Any], away: Callable[..., Any]) -> Callable[..., Any]:
-    """The first time as it is."""
+    """The first call works; later ones call ``away``."""
     answers = iter([does])
     return lambda *about: next(answers, away)(*about)
 
@@ -301,7 +301,7 @@ MANY = 120
 
 
 def tenants(billing: Billing) -> dict[str, str | None]:
-    """By the old message's id, of what is there."""
+    """The tenant of each sent message by the old message's id."""
     sent = [h.parse(row.headers) for row in billing.rows()]
     assert len({headers[h.MESSAGE_ID] for headers in sent}) == len(sent)
     return {str(headers[EDIT_OF]): headers.get("Tenant") for headers in sent}
@@ -352,7 +352,7 @@ def test_messages_unchanged_by_an_edit_of_many_are_not_sent(billing: Billing, he
 
 @pytest.fixture
 def known(billing: Billing) -> Queue:
-    """Its queue, where somebody has allowed what is done by hand."""
+    """Its queue, where acts by hand are allowed."""
     about = {"kind": "input", "first_seen_at": timezone.now(), "acts_allowed": True}
     return Queue.objects.create(schema=billing.orders.schema, table=billing.orders.table, **about)
 
@@ -378,7 +378,7 @@ def test_a_typed_message_goes_into_another_database(
 def test_the_other_database_is_told_to_forget_what_arrived(
     billing: Billing, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQL Server has a row for each until then."""
+    """SQL Server keeps a row for each until then."""
     marks, forgotten, leave = list[str](), list[str](), crossing_rows.leave
 
     def left(here: Connection, crossing: Any, mark: str, refused: Any) -> None:
@@ -507,7 +507,7 @@ def test_a_decision_is_in_the_audit_although_its_process_was_killed(
 def test_act_in_doubt_by_another_console_is_audited_with_the_decision(
     billing: Billing, here: Connection, archived_console: str, ana: User, known: Queue
 ) -> None:
-    """That console has no intent of it, so this one's is still there when somebody decides here."""
+    """That console has no intent for it, so this one's still exists when a user decides here."""
     run_and_kill("0", archived_console, billing, "after the commit there", SEND)
     here.run("update messages.crossing set mark = '1 ' || substr(mark, strpos(mark, ' ') + 1)")
     with pytest.MonkeyPatch.context() as another:
@@ -524,7 +524,7 @@ def test_act_in_doubt_by_another_console_is_audited_with_the_decision(
 def test_act_with_an_unknown_outcome_says_that_a_person_decides(
     billing: Billing, here: Connection, ana: User, known: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer to the commit never came, and another server answers what is asked then."""
+    """The answer to the commit was lost, and another server answers the query."""
     carry = crossing_back.carry
 
     def cut(*about: Any) -> None:

@@ -1,4 +1,4 @@
-"""One header or one field is changed in each of many dead messages: nothing else of them, once, and it is told."""
+"""Edit one header or field in many dead messages: nothing else changes, each is sent once, and it is recorded."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ def run(operation: Operation, who: Any, **more: Any) -> Operation:
 
 
 def rows_in(queue: str = BILLING) -> dict[str, Any]:
-    """By message id, of what an edit has sent."""
+    """Sent edits by message id."""
     with queue_database().read_session() as connection:
         rows = connection.all(f"select headers, body from {queue} where headers like '%%{EDIT_OF}%%'")
     return {h.parse(row.headers)[h.MESSAGE_ID]: row for row in rows}  # type: ignore[misc]
@@ -185,7 +185,7 @@ def test_edited_retry_cannot_be_called_back(editor: User) -> None:
 
 
 def test_staged_edit_knows_the_outcome_of_each(editor: User) -> None:
-    """An edited message has another id: its death is found by that."""
+    """An edited message has a new id; its death is found by that id."""
     operation = edited(editor, TENANT)
     operation = lifecycle.start(operation.pk, editor, planned=Planned(try_first=5, **CALM))
     clock = Clock()

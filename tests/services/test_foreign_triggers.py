@@ -1,4 +1,4 @@
-"""A queue whose own trigger finds nothing by our search path takes no retry, and says why."""
+"""A queue whose own trigger fails under our search path takes no retry; the reason is reported."""
 
 from django.contrib.auth.models import User
 

@@ -1,4 +1,4 @@
-"""A process killed between the commit beside the queues and the console's row (DESIGN: two aliases, one act)."""
+"""A process killed between the queues' commit and the console's row (DESIGN: two aliases, one act)."""
 
 import os
 
@@ -11,7 +11,7 @@ from pgqueue_admin.services.operations import lifecycle, runner, selection
 from tests.archived_messages import BILLING, REFUSED, archived, dead, events_of, number_in
 from tests.killed_process import run_killed
 
-# The process runs the product's own code; only the moment of its death is chosen here.
+# The process runs the product's own code; only the moment of the kill is chosen here.
 KILLED = """
 import os, signal, sys
 import django

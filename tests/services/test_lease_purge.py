@@ -1,4 +1,4 @@
-"""Purging the lease queue: each message that waits goes into the bin once; what is locked or came later stays."""
+"""Purging the lease queue: each waiting message is discarded once; locked and later ones stay."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ Connect = Callable[..., Connection]
 
 @pytest.fixture(autouse=True)
 def archive(console_database: str, settings: Any) -> str:
-    """In place of this folder's: no transport message is in it."""
+    """Replaces this folder's fixture: no transport messages."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
 
@@ -50,7 +50,7 @@ def binned(session: Connection, operation: Operation) -> list[Any]:
 
 
 def retried(queue: LeaseQueue, ana: User, number: int, edit: MessageEdit | None = None) -> Operation:
-    """Dead ones, put back by an operation."""
+    """Dead messages that an operation has retried."""
     queue.publish_many([{"kind": "render", "n": each} for each in range(number)])
     for lease in queue.claim(number):
         queue.finish(lease, "failed", "no encoder")
@@ -151,7 +151,7 @@ def test_nothing_is_lost_or_doubled_by_a_kill(
 def test_a_queue_that_was_emptied_since_is_not_the_one_that_was_counted(
     queue: LeaseQueue, session: Connection, ana: User
 ) -> None:
-    """As the original's own script does it."""
+    """TRUNCATE with RESTART IDENTITY, as in the original's own script."""
     queue.publish_many(["old"] * 3)
     operation = started(ana)
     session.run("truncate messages.message restart identity")

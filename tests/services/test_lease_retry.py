@@ -1,4 +1,4 @@
-"""Dead lease messages are retried by an insert, and each knows the other; what comes of it stands in the archive."""
+"""Dead lease messages are retried by an insert; both rows refer to each other, and the archive has the outcome."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ Connect = Callable[..., Connection]
 
 @pytest.fixture(autouse=True)
 def archive(console_database: str, settings: Any) -> str:
-    """In place of this folder's: no transport message is in it."""
+    """Replaces this folder's fixture: no transport messages."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
 

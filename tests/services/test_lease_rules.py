@@ -1,4 +1,4 @@
-"""Rules of the lease queue: what dies is retried by itself, so many times, each death once, whoever is killed (L8)."""
+"""Rules of the lease queue retry dead messages a number of times, each death once, whichever process is killed (L8)."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ FAILED = RuleDraft("render", ("failed", "lock_expired"), 2, 60)
 
 @pytest.fixture(autouse=True)
 def archive(console_database: str, settings: Any) -> str:
-    """In place of this folder's: no transport message is in it."""
+    """Replaces this folder's fixture: no transport messages."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
     return console_database
 
@@ -46,7 +46,7 @@ def keep(chief: User, draft: RuleDraft = FAILED) -> int:
 
 
 def dies(queue: LeaseQueue, result: Any = "failed", message: Any = None) -> int:
-    """Whatever waits, or a new one; its archive id."""
+    """End the next waiting message, or a new one, as dead; return its archive id."""
     if message is not None:
         queue.publish(message)
     (lease,) = queue.claim(1)
@@ -57,7 +57,7 @@ def dies(queue: LeaseQueue, result: Any = "failed", message: Any = None) -> int:
 
 
 def pass_time(session: Connection, seconds: float) -> None:
-    """So long ago it died, and was to be looked at."""
+    """Move deaths and their due times into the past."""
     asked = {"passed": timedelta(seconds=seconds)}
     session.run("update messages.lease_rule_dead set available_at = available_at - %(passed)s", asked)
     session.run("update messages.message_archive set died_at = died_at - %(passed)s where state = 'dead'", asked)
@@ -79,7 +79,7 @@ def state(session: Connection, archive_id: int) -> Any:
 def test_message_is_retried_after_each_wait_and_then_stays_dead(
     queue: LeaseQueue, session: Connection, chief: User
 ) -> None:
-    """Each wait is twice the one before; each archive row leads to the message that it became."""
+    """Each wait is twice the previous one; each archive row refers to the message it became."""
     number = keep(chief)
     died = dies(queue, message={"kind": "render"})
     for wait in (60, 120):
@@ -174,7 +174,7 @@ def test_message_ended_by_a_person_is_left_alone(queue: LeaseQueue, session: Con
 def test_message_retried_by_hand_is_left_alone_until_it_dies_again(
     queue: LeaseQueue, session: Connection, chief: User
 ) -> None:
-    """A retry by hand begins a count of its own."""
+    """A retry by hand starts a new count."""
     keep(chief, RuleDraft("render", ("failed",), 1, 60))
     died = dies(queue, message={"kind": "render"})
     single.act("retry", died, chief, "console")
@@ -188,7 +188,7 @@ def test_message_retried_by_hand_is_left_alone_until_it_dies_again(
 def test_killed_rule_run_has_done_nothing(
     queue: LeaseQueue, session: Connection, chief: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its session is ended by the server after the message is put back, and before the commit."""
+    """The server ends its session after the message is put back and before the commit."""
     keep(chief)
     died = dies(queue, message={"kind": "render"})
     pass_time(session, 61)
@@ -242,8 +242,8 @@ def test_a_queue_that_refuses_is_asked_again_for_a_day(queue: LeaseQueue, sessio
 def test_message_refused_by_the_queue_holds_up_no_other(
     queue: LeaseQueue, session: Connection, chief: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that are due go back by one statement, which a check or a trigger of the queue may refuse because of one."""
-    monkeypatch.setattr(archived_rules, "_ALONE", 60.0)  # however busy this machine is
+    """All due messages are retried by one statement, which the queue may refuse because of one row."""
+    monkeypatch.setattr(archived_rules, "_ALONE", 60.0)  # however busy the machine is
     keep(chief)
     died = [dies(queue, message={"kind": "render", "n": n}) for n in range(5)]
     session.run("alter table messages.message add constraint odd check (message ->> 'n' <> '2') not valid")
@@ -260,7 +260,7 @@ def test_a_look_that_finds_nothing_leaves_no_gap_in_the_audit(
     dies(queue, message={"kind": "render"})
     before = AuditEntry.objects.latest("id").pk
     for _ in range(3):
-        rules.apply(1)  # of the first it is said when it is due
+        rules.apply(1)  # its first death is reported when it is due
     session.run("delete from messages.lease_rule_dead")
     rules.apply(1)
     keep(chief, RuleDraft("mail", ("failed",), 1, 60))
@@ -268,7 +268,7 @@ def test_a_look_that_finds_nothing_leaves_no_gap_in_the_audit(
 
 
 def test_no_strangers_row_stops_it(queue: LeaseQueue, session: Connection, chief: User) -> None:
-    """Whoever may insert into the archive says which message it was, and of which kind."""
+    """Any role that may insert into the archive chooses the message id and type of its rows."""
     keep(chief)
     for said in ("x", "9" * 40, "-1", ""):
         session.run(
@@ -350,7 +350,7 @@ def test_retries_of_a_rule_are_forgotten_after_a_month(queue: LeaseQueue, sessio
 def test_message_ended_by_the_originals_cron_job_is_left_alone(
     queue: LeaseQueue, session: Connection, chief: User, archive: str
 ) -> None:
-    """It archives before it deletes, so its row does not say which message it was: nobody could count its retries."""
+    """It archives before it deletes, so its row has no message id, and its retries could not be counted."""
     keep(chief)
     queue.publish({"kind": "render"})
     queue.claim(1, lock_for=0.001)
@@ -366,7 +366,7 @@ def test_message_ended_by_the_originals_cron_job_is_left_alone(
 def test_a_second_ending_beside_a_twin_that_waits_is_left_alone(
     queue: LeaseQueue, session: Connection, chief: User, archive: str
 ) -> None:
-    """An original worker ends one after its lock: beside a twin nobody is told that it was ended already."""
+    """An original worker ends it after its lock expired: beside an equal message that is not recognised."""
     keep(chief)
     queue.publish_many([{"kind": "render"}] * 2)
     (mine, _) = (row.id for row in waiting(session))
@@ -383,7 +383,7 @@ def test_a_second_ending_beside_a_twin_that_waits_is_left_alone(
 def test_locked_archive_row_holds_up_no_other(
     queue: LeaseQueue, session: Connection, chief: User, archive: str
 ) -> None:
-    """He may have it for hours, as a session that is idle in a transaction; it goes back when he is gone."""
+    """A session idle in a transaction may hold it for hours; the message is retried when it ends."""
     keep(chief)
     held, free = (dies(queue, message={"kind": "render", "n": n}) for n in range(2))
     pass_time(session, 61)

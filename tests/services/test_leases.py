@@ -1,4 +1,4 @@
-"""Acts by hand on the lease queue: audited, by right, and never on a lock that was taken meanwhile."""
+"""Acts by hand on the lease queue: audited, checked for rights, and refused if the lock changed meanwhile."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +33,7 @@ def archive(console_database: str, settings: Any) -> str:
 
 
 def seen(session: Connection, number: int) -> str:
-    """As a page read it."""
+    """The message's state, as a page read it."""
     found = postgresql().leases.seen_now(session, number)
     assert found is not None
     return found
@@ -237,14 +237,14 @@ create trigger spies before {} for each row execute function public.spy()
         ("update on messages.message", {"release"}),
         ("delete on messages.message", {"end"}),
         ("insert on messages.message_archive", {"end"}),
-        ("update on messages.message_archive", {"end"}),  # what becomes of a message that was retried
+        ("update on messages.message_archive", {"end"}),  # written when a retried message ends
         ("insert on messages.archive_event", {"end"}),
     ],
 )
 def test_no_act_runs_code_of_others(
     queue: LeaseQueue, session: Connection, ana: User, spied: str, refused: set[str]
 ) -> None:
-    """Whoever has TRIGGER on these tables can attach it."""
+    """Any role with TRIGGER on these tables can attach it."""
     queue.publish_many([1, 2])
     locked, other = queue.claim(2)
     session.run(SPIES.format(spied))
@@ -265,7 +265,7 @@ def test_no_act_runs_code_of_others(
 def test_triggers_of_the_engines_owner_are_no_foreign_code(
     queue: LeaseQueue, session: Connection, archive: str, ana: User
 ) -> None:
-    """Where a role without more rights than docs/reference/database-access.md gives it acts on tables of another."""
+    """A role with only the rights of docs/reference/database-access.md acts on another role's tables."""
     queue.publish_many([1, 2])
     locked, other = queue.claim(2)
     session.run("""

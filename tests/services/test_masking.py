@@ -1,4 +1,4 @@
-"""What rules hide in texts and bodies, and which rules are none."""
+"""What rules mask in texts and bodies, and which rules are invalid."""
 
 import json
 import re
@@ -16,7 +16,7 @@ BAR = '"⟦masked: R⟧"'
 
 @pytest.fixture(autouse=True)
 def archive() -> None:
-    """Rules are applied where no database is."""
+    """Masking needs no database."""
 
 
 def path(pattern: str) -> Rule:
@@ -111,7 +111,7 @@ def test_a_form_is_looked_at_as_it_is_read() -> None:
 
 @pytest.mark.parametrize("begun", ["<!--", "<?"])
 def test_comments_without_end_are_read_once(begun: str) -> None:
-    """Looked for to the end from each of them, this would take minutes."""
+    """Searching to the end of the text from each of them would take minutes."""
     assert shown(begun * 100_000, regex("4111")) == begun * 100_000
 
 
@@ -145,7 +145,7 @@ def test_spans_are_those_of_python_where_both_agree(said: str) -> None:
 
 
 def test_matches_without_end_are_given_up() -> None:
-    """RE2 reads on to the end for each match here: so often as there are characters."""
+    """RE2 reads to the end of the text for each match, so once per character."""
     slow = regex("x(?:.*y)?")
     patience = text.MaskingDeadline(0.05)
     with pytest.raises(text.TooSlow):

@@ -1,4 +1,4 @@
-"""Copy as new: a message of its own with its lineage, and the original as it was."""
+"""Copy as new: a new message with its lineage; the original is unchanged."""
 
 from collections.abc import Iterator
 from typing import Any

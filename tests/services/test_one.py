@@ -1,4 +1,4 @@
-"""An act on one message, at once (C4, CONSOLE 7)."""
+"""An act on one message, run at once (C4, CONSOLE 7)."""
 
 import threading
 from typing import Any
@@ -102,7 +102,7 @@ def test_failed_single_retry_is_not_done_later(ana: User) -> None:
 
 
 def test_committed_act_counts_as_done_when_only_its_counting_failed(ana: User, away_while_counting: None) -> None:
-    """The act is committed beside the queues; the console's row is set a moment later, by whoever comes next."""
+    """The act is committed beside the queues; the next process sets the console's row a moment later."""
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
     outcome = single.act("retry", message.id, ana, "console")
     assert (outcome.result, outcome.target, number_in(BILLING)) == ("done", BILLING, before + 1)
@@ -115,7 +115,7 @@ def test_committed_act_counts_as_done_when_only_its_counting_failed(ana: User, a
 
 @pytest.fixture
 def away_while_counting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The queue database goes away between the commit and the counting; then it is back."""
+    """The queue database is unavailable between commit and counting, then back."""
     whole = runner._counted
 
     def away(pk: int) -> Any:

@@ -1,4 +1,4 @@
-"""Acts on many: frozen first, started once, exactly those, an outcome for each (C4, CONSOLE 7)."""
+"""Acts on many: the selection is frozen, started once, and each message has an outcome (C4, CONSOLE 7)."""
 
 from datetime import timedelta
 from typing import Any
@@ -50,7 +50,7 @@ def test_the_set_never_grows(ana: User) -> None:
 
 
 def test_thousands_run_to_the_end(ana: User) -> None:
-    """All 2,597 recorded dead: each back in its queue, the 27 whose queue is not there still dead with why."""
+    """All 2,597 recorded dead: each is back in its queue; the 27 without a queue are still dead, with the reason."""
     targets = ('"public"."Sales"', '"public"."Billing"', '"public"."Shipping"', '"public"."Shop.Web"')
     before = {queue: number_in(queue) for queue in targets}
     operation = selection.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
@@ -101,7 +101,7 @@ def test_the_set_is_counted_at_the_end_and_not_by_each_chunk(ana: User, monkeypa
 def test_chunks_grow_while_they_are_quick(
     ana: User, monkeypatch: pytest.MonkeyPatch, seconds: float, sizes: list[int]
 ) -> None:
-    """And never beyond a limit: who cancels waits for one, and so does who wants a message that it has in hand."""
+    """Up to a limit: cancelling waits for one chunk, and so do others that need its messages."""
     asked, chunk = [], runner.chunk
 
     def noted(operation: Operation, size: int) -> bool:
@@ -117,7 +117,7 @@ def test_chunks_grow_while_they_are_quick(
 
 
 def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
-    """A retry reads them: two hundred of some megabytes would be more than the process can hold."""
+    """A retry reads headers: two hundred of several megabytes would exceed the process's memory."""
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     with queue_database().write_session() as connection:
         more = """left(headers, -1) || ',"x":"' || repeat('x', %(size)s) || '"}'"""
@@ -205,7 +205,7 @@ def test_rest_of_an_operation_can_be_cancelled(ana: User) -> None:
 def test_a_frozen_one_lapses_after_half_an_hour(ana: User) -> None:
     old = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     young = selection.freeze("retry", [dead()[0].id], ana, "console")
-    # A minute more than it has: the database's clock, which decides, is this host's but for some milliseconds.
+    # A minute beyond the limit: the deciding clock is the database's, milliseconds off this host's.
     Operation.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(minutes=31))
     with pytest.raises(AlreadyDecided, match="was not started within 30 minutes"):
         lifecycle.start(old.pk, ana)
@@ -259,7 +259,7 @@ def test_a_failing_chunk_leaves_all_of_it_undone(ana: User) -> None:
 
 
 def test_a_new_console_beside_an_old_archive_takes_numbers_that_are_free(ana: User) -> None:
-    """Sets lie beside the queues: those of a console that is gone, or of a second one, have had our numbers."""
+    """Sets are beside the queues: an earlier or a second console has used our numbers."""
     with queue_database().write_session() as connection:
         taken = "insert into messages.operation_item (operation, position, archive_id) select n, 1, 1"
         connection.run(f"{taken} from generate_series(1, 40) n")

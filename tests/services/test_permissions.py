@@ -1,4 +1,4 @@
-"""Each act asks the right that its page names, and is given with that one alone."""
+"""Each act requires the permission that its page names, and that permission suffices."""
 
 from pgqueue_admin.services.permissions import PERMISSIONS, refusal_for
 from tests.archived_messages import person
@@ -34,7 +34,7 @@ ASKED = {
 
 
 def test_an_act_asks_its_own_right_and_no_other() -> None:
-    """Who may only stop endpoints must not silence warnings, and who may only retry must not restore."""
+    """A user who may only stop endpoints must not silence warnings, nor restore with the right to retry."""
     holders = {right: person(right, right) for right in sorted(set(ASKED.values()))}
     let = {verb: [right for right, holder in holders.items() if not refusal_for(holder, verb)] for verb in PERMISSIONS}
     assert let == {verb: [right] for verb, right in ASKED.items()}

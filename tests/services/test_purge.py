@@ -1,4 +1,4 @@
-"""Purging a queue: each message that waits goes into the bin once, whoever is killed; what comes later stays."""
+"""Purging a queue: each waiting message is discarded once, whichever process is killed; later ones stay."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -118,7 +118,7 @@ def test_nothing_is_lost_or_doubled_by_a_kill(
 
 
 def test_two_workers_take_each_once(session: Connection, archived_console: str, ana: User) -> None:
-    """One has the chunk in hand: the other leaves it to that one, and the purge has not ended."""
+    """One worker has the chunk: the other leaves it alone, and the purge has not ended."""
     fill(session, 5)
     operation = started(ana)
     with postgresql().connect(archived_console, for_handlers=True) as other, other.transaction():
@@ -217,7 +217,7 @@ def test_the_right_to_act_there_is_asked_for_each_chunk(session: Connection, ana
 
 
 def test_message_with_a_lower_seq_than_counted_stays(session: Connection, ana: User) -> None:
-    """As of a sequence that cycled."""
+    """As with a sequence that cycles."""
     fill(session, 5)
     session.run(f"delete from {NAME} where seq < (select max(seq) from {NAME})")
     operation = started(ana)

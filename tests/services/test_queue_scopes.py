@@ -1,4 +1,4 @@
-"""Scopes of groups: what their patterns match, who sees what by them, and who may give them."""
+"""Scopes of groups: which queues their patterns match, what users see by them, and who may grant them."""
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
@@ -87,7 +87,7 @@ def test_rows_below_the_pages_are_of_what_is_seen(group: Group) -> None:
     both = {'"public"."Billing"': 1, '"public"."Sales"': 1}
     Operation.objects.create(kind="retry", queues=both, who="ana", origin="console")
     Operation.objects.create(kind="retry", queues={}, who="ana", origin="console")
-    # theirs count where messages go, whatever they died in
+    # these count by where messages go, whatever queue they died in
     Operation.objects.create(kind="retry", queues={'"public"."Billing"': 1}, rules=[[1, "", "x", "y"]], who="ana")
     Operation.objects.create(kind=Operation.Kind.CALL_BACK, queues={'"public"."Billing"': 1}, who="ana")
     Alert.objects.create(
@@ -103,7 +103,7 @@ def test_rows_below_the_pages_are_of_what_is_seen(group: Group) -> None:
 
 
 def test_scoped_user_retries_into_visible_queues_only(group: Group, archived_console: str) -> None:
-    """A retry's worker has nobody's scope: it is judged when it is started."""
+    """A retry's worker has no scope, so the scope is checked at the start."""
     queue_scopes.give(group, "public.Billing", "root", "console", may_act=True)
     bo = member("bo", group)
     RetryRule.objects.create(queue='"public"."Billing"', target='"public"."Sales"', who="root")

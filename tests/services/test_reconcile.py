@@ -1,4 +1,4 @@
-"""What given-up operations left behind: sets that were never started, and what was done but not counted."""
+"""Cleaning up after abandoned operations: sets never started, and acts committed but not counted."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ State = Operation.State
 
 
 def test_a_set_that_could_not_be_dropped_is_dropped_later(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cancelled while the queue database is away: cancelled it is, and its set goes when that is back."""
+    """Cancelled while the queue database is away: the operation ends at once, its set is dropped later."""
     cancelled = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
     lapsed = selection.freeze("retry", [dead()[0].id], ana, "console")
     with monkeypatch.context() as patch:
@@ -39,7 +39,7 @@ def test_a_cancelled_one_is_counted_even_if_nobody_lived_to_count_it(ana: User) 
     lifecycle.start(operation.pk, ana)
     runner.run_chunk(operation.pk, 40)
     lifecycle.cancel(operation.pk, ana)
-    Operation.objects.filter(pk=operation.pk).update(done=0)  # as if killed between the commit and the counting
+    Operation.objects.filter(pk=operation.pk).update(done=0)  # as if killed between commit and counting
     reconcile.settle()
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (State.CANCELLED, 40)

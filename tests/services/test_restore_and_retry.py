@@ -1,4 +1,4 @@
-"""Restore and retry: one act, one transaction a message; what cannot be retried stays in the bin."""
+"""Restore and retry: one act, one transaction a message; a message that cannot be retried stays discarded."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Retry rules: shown before, followed exactly, never to what is no known input queue, and undone by a call back."""
+"""Retry rules: previewed, followed exactly, only into known input queues, and undone by a call back."""
 
 import io
 import re
@@ -65,7 +65,7 @@ def test_rule_matches_type_and_queue(type_: str, queue: str, fits: bool) -> None
 
 @pytest.mark.parametrize("text", ["." * 100_000, "a." * 50_000, "." * 100_000 + "\n"])
 def test_hostile_type_names_are_matched_quickly(text: str) -> None:
-    """Of a pattern as long as one is kept; an expression that goes back to try again takes years."""
+    """With a pattern of the greatest length; a backtracking regular expression would take years."""
     began = time.process_time()
     assert not Rule(1, "*." * 197 + "*Place", "", V2).fits(text, BILLING)
     assert Rule(1, "*." * 197 + "*Place", "", V2).fits(f"{text}Place", BILLING)
@@ -91,7 +91,7 @@ def test_messages_of_a_dropped_queue_are_retried_to_its_new_name(session: Connec
 
 
 def test_rules_that_were_not_chosen_do_not_apply(session: Connection, chief: User) -> None:
-    """Also where a later rule, which was chosen, fits as well."""
+    """Even if a later, chosen rule matches too."""
     retry_rules.create("", BILLING, V2, chief, "console")
     later = retry_rules.create("Sh*", "", V2, chief, "console")
     before = number_in(BILLING)
@@ -168,7 +168,7 @@ def test_messages_refused_by_the_rules_target_keep_their_queue(session: Connecti
 
 @pytest.fixture
 def spied(session: Connection) -> Iterator[str]:
-    """What another role runs with each insert into the rule's target."""
+    """Another role's trigger on the rule's target; yields its name."""
     session.run("create role outsider")
     session.run("create function public.spy() returns trigger language plpgsql as $$ begin return new; end $$")
     session.run("alter function public.spy() owner to outsider")
@@ -203,7 +203,7 @@ def test_foreign_code_is_named_only_for_targets_of_chosen_rules(session: Connect
 
 
 def test_the_preview_says_one_place_for_the_same_messages(session: Connection, chief: User, client: Client) -> None:
-    """Heading, what is in the set, and whose receiving it waits for."""
+    """The heading, the table of the set, and the receiver that it waits for."""
     Endpoint.objects.create(name="V2", schema="public", table="Billing.V2", desired_processes=0)
     Queue.objects.filter(table="Billing.V2").update(endpoint="V2")
     retry_rules.create("", BILLING, V2, chief, "console")

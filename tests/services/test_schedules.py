@@ -1,4 +1,4 @@
-"""Acts on schedules: checked before anything is written, audited with it or not at all."""
+"""Acts on schedules: validated before anything is written, and audited in the same transaction."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ ANA = Act("ana", "command", "since it is wanted")
 
 @pytest.fixture(autouse=True)
 def archive(console_database: str) -> str:
-    """Nothing has died."""
+    """No dead messages."""
     return console_database
 
 
@@ -109,7 +109,7 @@ def test_where_the_message_cannot_be_sent_nothing_is_audited(engine: Connection)
 
 
 def test_nothing_is_sent_where_code_of_others_would_run(engine: Connection) -> None:
-    """Neither what is saved, nor what was saved before somebody attached it."""
+    """Neither schedules saved now nor those saved before the code was attached."""
     from pgqueue_admin.transport import Endpoint
 
     Endpoint("Billing", engine.raw.info.dsn + f" password={engine.raw.info.password}").create_queues()

@@ -1,4 +1,4 @@
-"""A form that makes a new message makes one, however often its button is pressed, and by however many at once."""
+"""A form that creates a message creates one, however often and by however many it is submitted."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -68,7 +68,7 @@ def test_concurrent_presses_send_once(session: Connection, presses: dict[str, Pr
 
     with ThreadPoolExecutor(3) as pool:
         with session.transaction():
-            session.run(f"lock table {BILLING} in share mode")  # whoever sends waits
+            session.run(f"lock table {BILLING} in share mode")  # senders wait
             said = [pool.submit(press) for _ in range(3)]
             until(lambda: sum(each.done() for each in said) == 2, what="two are refused, at once")
         outcomes = [each.result() for each in said]
@@ -78,7 +78,7 @@ def test_concurrent_presses_send_once(session: Connection, presses: dict[str, Pr
 
 
 def test_form_with_an_unknown_outcome_is_not_sent_again(presses: dict[str, Press]) -> None:
-    """Its process was killed, or nobody heard of it."""
+    """Its process was killed, or its answer was lost."""
     before, form = number("send"), sent_forms.new_key()
     entry = {"noun": "message", "subject": BILLING, "who": "ana", "verb": "send", "origin": "console"}
     left = AuditIntent.objects.create(crossing=0, entry={**entry, "after": {"form": form}})

@@ -1,4 +1,4 @@
-"""Several consoles on one archive: numbers of operations are each console's own, sets lie beside the queues of all."""
+"""Several consoles on one archive: each has its own operation numbers; sets are stored beside the shared queues."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -30,7 +30,7 @@ Other = Callable[[], AbstractContextManager[None]]
 
 @pytest.fixture
 def other(databases: Databases, archive: None) -> Iterator[Other]:
-    """As another console: its own database, the same queues."""
+    """Act as another console: its own database, the same queues."""
     with databases.clone("console") as dsn:
         yield partial(databases.as_django, dsn, ("default",))
 
@@ -50,7 +50,7 @@ def let_lapse(operation: Operation) -> None:
 
 @pytest.mark.parametrize("give_up", [cancel, let_lapse])
 def test_a_number_that_one_console_gave_up_is_no_other_ones(other: Other, give_up: Callable[[Operation], None]) -> None:
-    """Its set goes; under its number another console's acts would be told as this one's."""
+    """Its set is dropped; reusing its number would show another console's acts as this one's."""
     ours = frozen("ana")
     give_up(ours)
     assert not left_of(ours)
@@ -66,8 +66,8 @@ def test_a_number_that_one_console_gave_up_is_no_other_ones(other: Other, give_u
 
 @contextmanager
 def as_clerk(but: str = "") -> Iterator[None]:
-    """The console with the usual rights on its tables, which another role has made."""
-    clerk = f"clerk_{uuid4().hex}"  # roles are the server's, which other tests use at this moment
+    """The console as a role with the usual rights on tables that another role owns."""
+    clerk = f"clerk_{uuid4().hex}"  # roles belong to the server, which other tests use too
     with connections["default"].cursor() as cursor:
         cursor.execute(f"create role {clerk} login password 'clerk'")
         cursor.execute(f"grant usage on schema pgqueue_console to {clerk}")
@@ -109,7 +109,7 @@ def left_of(operation: Operation) -> list[Any]:
 
 
 def as_older_versions_did() -> None:
-    """They dropped a set that was never started, and its number with it."""
+    """They dropped a set that was never started together with its number."""
     with queue_database().write_session() as connection:
         connection.run("delete from messages.operation_item where why = 'Never started.'")
 
@@ -131,7 +131,7 @@ def test_a_set_of_another_console_under_a_number_of_ours_stays(other: Other) -> 
 
 @pytest.mark.parametrize("is_known_here", [True, False])
 def test_act_of_another_console_is_shown_as_that_consoles(other: Other, is_known_here: bool) -> None:
-    """Its number may be one of ours that was never started, or one that nobody here has."""
+    """Its number may be one of ours that was never started, or unknown here."""
     if is_known_here:
         cancel(frozen("ana"))
         as_older_versions_did()

@@ -1,4 +1,4 @@
-"""A staged retry: a few, a look, more slowly, the rest; it stops, holds and waits by itself, and follows to the end."""
+"""A staged retry: a trial, a check, a slow stage, the rest; it stops, holds and waits by itself, and is followed up."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -78,7 +78,7 @@ def test_unreadable_queue_does_not_count_as_one_without_a_receiver(ana: User) ->
 
 
 def test_retry_keeps_to_its_rate(ana: User) -> None:
-    """By a clock of our own: every tenth of a second somebody steps."""
+    """By the test's clock, with a step every tenth of a second."""
     operation, clock = planned(ana, FLAT), Clock()
     counts = []
     for _ in range(60):
@@ -111,7 +111,7 @@ def test_two_that_step_at_once_send_what_one_would(ana: User) -> None:
 
 
 def test_nothing_is_sent_while_somebody_looks(ana: User) -> None:
-    """Whose look was ended by a kill is followed by another one within a second."""
+    """A look interrupted by a kill is repeated within a second."""
     operation, clock = planned(ana, FLAT), Clock()
     RetryPlan.objects.filter(pk=operation.pk).update(looking=True, look_at=clock.after(1))
     staged_retry.step(operation.pk, clock.now - timedelta(seconds=0.5))
@@ -324,7 +324,7 @@ def test_cancelled_retry_follows_what_was_sent(ana: User) -> None:
 
 
 def test_cancelled_retry_ends_only_after_its_open_chunk(session: Connection, ana: User) -> None:
-    """What that sends is followed, too."""
+    """The messages of that chunk are followed too."""
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
     handle(operation, sent(operation))
@@ -348,7 +348,7 @@ def test_stale_look_does_not_stop_a_resumed_retry(ana: User) -> None:
 
 
 def test_outcomes_outlive_pruned_archive_rows(ana: User) -> None:
-    """Retention takes what was decided; events stay, and so does what an old operation's page says."""
+    """Retention deletes decided rows; events and an old operation's page stay."""
     operation, clock = planned(ana, FLAT), Clock()
     look(operation, clock)
     ids = sent(operation)
@@ -411,7 +411,7 @@ def test_messages_decided_by_others_are_counted_as_skipped(ana: User) -> None:
 
 
 def test_a_queue_that_is_gone_holds_nothing_up(ana: User) -> None:
-    """Its messages fail, each with why; those of other queues go on."""
+    """Its messages fail, each with the reason; those of other queues continue."""
     plan = Planned(try_first=0, then_some=0, rest_rate=5_000, stop_dead=0, hold_above=100_000, waits=False)
     operation, clock = planned(ana, plan, state="dead"), Clock()
     while plan_of(operation).operation.state != State.FOLLOWING:
@@ -432,7 +432,7 @@ def test_a_ceiling_of_which_nothing_is_known_holds(ana: User) -> None:
 
 
 def test_the_ceiling_is_asked_for_once_whatever_number_of_queues_there_are() -> None:
-    """Of some ten thousand one at a time, a preview would never be there in time."""
+    """With ten thousand queues, one query each would take too long for a preview."""
     for table, depth in (("q7", 600), ("elsewhere", 5_000)):
         Queue.objects.create(schema="public", table=table, kind="input", target_depth=depth)
     retry = Operation(kind=Operation.Kind.RETRY, queues={f'"public"."q{number}"': 1 for number in range(30)})

@@ -1,4 +1,4 @@
-"""The runner of a staged retry is killed again and again: each message is sent once, and never faster than planned."""
+"""The runner of a staged retry is killed repeatedly: each message is sent once, never faster than planned."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ print("runs", flush=True)
 while True:
     resume_operations.run_started()
 """
-# Dies where the time of a chunk is taken and the chunk is not sent, or is sent and not counted.
+# Dies after reserving a chunk's time, before sending the chunk or before counting it.
 DIES = """
 import os, signal, sys
 import django
@@ -69,12 +69,12 @@ def process(code: str, dsn: str, *arguments: str) -> Iterator[subprocess.Popen[s
 def test_a_kill_at_a_bad_moment_costs_a_chunks_time_and_nothing_else(
     archived_console: str, ana: User, where: str, sent_by_the_killed: int
 ) -> None:
-    """``recount`` comes with the next look: the chunk before it was committed."""
+    """``recount`` runs with the next look: the chunk before it was committed."""
     operation = planned(ana, Planned(try_first=0, then_some=0, stop_dead=0, **CALM))
     RetryPlan.objects.filter(pk=operation.pk).update(look_at=None if where == "recount" else far())
     if where == "recount":
         staged_retry.step(operation.pk, Clock().now)
-        due_later = Clock().after(60)  # a process that is slow to start has the look to do, and no chunk
+        due_later = Clock().after(60)  # a process that starts slowly must do the look, not a chunk
         RetryPlan.objects.filter(pk=operation.pk).update(look_at=None, next_at=due_later)
     with process(DIES, archived_console, str(operation.pk), where) as runner:
         assert runner.wait(60) == -signal.SIGKILL
@@ -99,7 +99,7 @@ def test_thousands_are_each_sent_once_whoever_is_killed(archived_console: str, a
     operation = selection.freeze("retry", ArchiveFilter(state="dead"), ana, "console", "all mended")
     plan = Planned(try_first=5, watch_seconds=0, then_some=95, some_rate=50, rest_rate=150, stop_dead=0, **CALM)
     lifecycle.start(operation.pk, ana, planned=plan)
-    RetryPlan.objects.filter(pk=operation.pk).update(judged_from=5)  # nobody receives here
+    RetryPlan.objects.filter(pk=operation.pk).update(judged_from=5)  # there is no receiver
 
     for kill in range(KILLS):
         with process(RUNNER, archived_console) as runner, process(RUNNER, archived_console):
@@ -123,7 +123,7 @@ def test_thousands_are_each_sent_once_whoever_is_killed(archived_console: str, a
 
 
 def test_edited_messages_are_each_sent_once_whoever_is_killed(archived_console: str, ana: User) -> None:
-    """Two runners, killed while they send: each message is there once, changed, under the one id that is its own."""
+    """Two runners are killed while they send: each message exists once, edited, under its one id."""
     operation = selection.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console", "misspelt")
     ana.user_permissions.add(Permission.objects.get(codename="read_message"))
     editor = User.objects.get(pk=ana.pk)

@@ -1,4 +1,4 @@
-"""Amid a staged retry whoever takes part gets kill -9: who sends, who receives, and the server; each message once."""
+"""kill -9 of sender, receiver and server during a staged retry: each message is sent once."""
 
 import os
 import random
@@ -59,7 +59,7 @@ frozen = selection.freeze("retry", ArchiveFilter(state="dead"), ana, "console", 
 plan = Planned(try_first=5, watch_seconds=0, then_some=45, some_rate=50, rest_rate=float(sys.argv[1]), waits=False)
 lifecycle.start(frozen.pk, ana, planned=plan)
 """
-# Whoever is told that the server is gone comes again, as a worker of housekeeping does.
+# A sender that loses the server connects again, as a housekeeping worker does.
 SENDER = """
 import time
 import django

@@ -1,4 +1,4 @@
-"""What a message says chooses where a retry writes: only into input queues, and others when a person named them."""
+"""A message names its retry's target: only input queues are allowed, others if a user names them."""
 
 import io
 import json
@@ -27,14 +27,14 @@ TYPE = "Forged.Message"
 FIVE = "id uuid primary key, expires timestamp, headers text not null, body bytea, seq serial"
 FOUR = FIVE.removesuffix(", seq serial")
 MADE_HEADERS = FIVE.replace("headers text not null", "headers text generated always as ('{{}}') stored")
-# By name: its columns (or a statement), and whether a retry may write there: without a word, when named, or never.
+# By name: columns (or a statement), and whether a retry may write there: always, when named, or never.
 TABLES = {
     "Input": (FIVE, "yes"),
     "Foreign": (FIVE, "yes"),
     "error": ("", "named"),
     "audit": ("", "named"),
     "Some.Errors": (FIVE, "named"),
-    "failures": (FIVE, "named"),  # an endpoint's error queue, and empty
+    "failures": (FIVE, "named"),  # an endpoint's error queue, empty
     "Without.Seq": (FOUR, "no"),
     "Of.Texts": ("id text primary key, expires text, headers text, body text, seq serial", "no"),
     "Wants.More": (f"{FIVE}, tenant int not null", "no"),
@@ -67,7 +67,7 @@ def owner(archived_console: str, connect: Callable[[str], Connection]) -> Connec
 
 @pytest.fixture
 def tried(owner: Connection, archived_console: str) -> Iterator[Connection]:
-    """One forged failure for each of these, and a console whose role owns none of them."""
+    """One forged failure per table, and a console whose role owns none of them."""
     owner.run("""do $$ begin
         create role neighbour; exception when duplicate_object then null; end $$;
         do $$ begin create role retrier login; exception when duplicate_object then null; end $$;
@@ -108,7 +108,7 @@ def forge(owner: Connection, *failed: str) -> None:
 
 
 def forged() -> dict[str, int]:
-    """Archive ids by what their headers say."""
+    """Archive ids of the forged failures by message id."""
     with queue_database().read_session() as connection:
         rows = store.page(connection, ArchiveFilter(type_is=TYPE, state=""), limit=100).messages
     return {row.message_id: row.id for row in rows}
@@ -228,7 +228,7 @@ def test_code_of_others_is_named_before_it_runs(tried: Connection, ana: User) ->
 
 
 def test_target_sampled_as_an_error_queue_by_its_messages_is_refused(owner: Connection, ana: User) -> None:
-    """Its name says nothing, and its messages do."""
+    """Its name does not show it, but its messages do."""
     owner.run(f'create table public."Trouble" ({FIVE})')
     forge(owner, '"public"."Trouble"')
     failed = json.dumps({h.FAILED_Q: "x"})

@@ -1,4 +1,4 @@
-"""Two people act on the same messages at the same time: each message has one of both acts, and who is late is told."""
+"""Two users act on the same messages at once: each message gets one of the acts, and the later user is told."""
 
 import threading
 from collections import Counter
@@ -29,7 +29,7 @@ def bob(archive: None) -> User:
 
 
 def at_once(*acts: Callable[[], object]) -> list[object]:
-    """What came of each, in their order: an answer, or the refusal that was raised."""
+    """Run the acts at once; return each result or raised refusal, in order."""
     gate, answers = threading.Barrier(len(acts)), dict[int, object]()
 
     def run(place: int, act: Callable[[], object]) -> None:
@@ -64,7 +64,7 @@ def in_stages(operation: Operation) -> None:
 
 
 def outcomes(operation: Operation) -> Counter[tuple[str, str | None]]:
-    """With who was quicker."""
+    """Outcomes, with the user who was first."""
     asked = "select outcome, previous_actor from messages.operation_item where operation = %(pk)s"
     with queue_database().read_session() as connection:
         return Counter(tuple(row) for row in connection.all(asked, {"pk": operation.pk}))
@@ -104,7 +104,7 @@ def test_both_retry_the_same_set(ana: User, bob: User) -> None:
 
 @pytest.mark.parametrize("second", ["start", "cancel"])
 def test_both_decide_on_the_same_operation(ana: User, bob: User, second: str) -> None:
-    """One of them has decided; the other is told who did, and nothing of theirs is in the audit."""
+    """One user has decided; the other is told who did, and has no audit entry."""
     operation = frozen("retry", ana)
     acts: dict[str, Callable[[], Any]] = {
         "start": partial(lifecycle.start, operation.pk, bob),
@@ -118,10 +118,10 @@ def test_both_decide_on_the_same_operation(ana: User, bob: User, second: str) ->
         assert len(refused) == 1
         assert operation.started_by in str(refused[0])
         assert list(entries) == [(operation.started_by, "retry")]
-    elif refused:  # bob was first: ana's came too late
+    elif refused:  # bob was first: ana was too late
         assert "bob" in str(refused[0])
         assert list(entries) == [("bob", "cancel")]
-    else:  # ana was first: bob has cancelled what had not begun
+    else:  # ana was first: bob cancelled what had not begun
         assert sorted(entries) == [("ana", "retry"), ("bob", "cancel")]
     assert operation.state == (Operation.State.WAITING if second == "start" else Operation.State.CANCELLED)
     assert number_in_operation(operation) == 0

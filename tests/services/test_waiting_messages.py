@@ -1,4 +1,4 @@
-"""Acts on messages that wait: the row that was seen, whole, once, and never one that a receiver has."""
+"""Acts on waiting messages: exactly the row that was seen, once, and never one that a receiver holds."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -183,7 +183,7 @@ def test_a_row_that_came_back_with_another_seq_is_another(session: Connection, a
 
 
 def test_two_at_once_do_it_once(session: Connection, connect: Connect, ana: User) -> None:
-    """The second comes while the first has deleted and not committed: it skips, and waits for nobody."""
+    """The second runs while the first has deleted and not committed: it skips the row without waiting."""
     seen, slow = waits(session), connect()
     slow.run("create function public.hold() returns trigger language plpgsql as $$ begin"
              " perform pg_catalog.pg_advisory_xact_lock(77); return new; end $$")  # fmt: skip
@@ -357,7 +357,7 @@ def test_code_of_another_role_is_not_run(session: Connection, ana: User) -> None
 
 
 def test_act_refused_by_the_database_shows_its_error(session: Connection, ana: User) -> None:
-    """A trigger that refuses stands for whatever a role may not do: the row stays, and the server's words are shown."""
+    """A trigger's refusal stands for any missing right: the row stays, and the server's error is shown."""
     session.run("create function public.no() returns trigger language plpgsql as $$ begin raise 'not here'; end $$")
     session.run('create trigger no before delete on public."From" for each row execute function public.no()')
     (failed,) = act("discard", waits(session), ana)
@@ -379,7 +379,7 @@ def test_a_delayed_one_goes_now_as_it_would_when_due(session: Connection, ana: U
 
 
 def test_run_now_runs_no_code_of_other_roles(session: Connection, ana: User) -> None:
-    """What others attached to the queue that it goes to would run with our rights: it stays until it is due."""
+    """Foreign code attached to the target queue would run with our rights: the message stays until it is due."""
     seen = delayed(session)
     session.run("""
         do $$ begin create role neighbour; exception when duplicate_object then null; end $$;
@@ -418,7 +418,7 @@ def test_delayed_message_in_flight_or_delayed_anew_is_skipped(
 
 
 def test_an_id_that_lies_in_the_queue_already_becomes_another(session: Connection, ana: User) -> None:
-    """As the mover does: it would be refused, and the message could never go."""
+    """As the mover does: otherwise the insert would be refused, and the message could never be sent."""
     seen = delayed(session)
     session.run("insert into \"From\" (id, headers, body) values (%(id)s, '{}', null)", {"id": seen.row_id})
     assert [each.result for each in act("run_now", seen, ana)] == ["done"]
@@ -426,7 +426,7 @@ def test_an_id_that_lies_in_the_queue_already_becomes_another(session: Connectio
 
 
 def test_no_trigger_can_be_added_between_look_and_act(session: Connection, connect: Connect) -> None:
-    """A row that is held keeps nobody from adding a trigger."""
+    """A row lock does not prevent adding a trigger."""
     seen, other = waits(session), connect()
     other.run("create function public.spy() returns trigger language plpgsql as $$ begin return old; end $$")
     other.run("set lock_timeout = '50ms'")

@@ -1,4 +1,4 @@
-"""A retried message does not wait for the peek delay of an endpoint of ours (C4)."""
+"""A retried message does not wait for the peek delay of our endpoint (C4)."""
 
 import json
 import uuid
