@@ -1,4 +1,4 @@
-"""Endpoints on an empty database, stopped when the test ends."""
+"""Endpoints on an empty database, stopped at the end of each test."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def spy() -> Spy:
 
 @pytest.fixture
 def make_endpoint(database: str, handlers: Handlers, spy: Spy) -> Iterator[MakeEndpoint]:
-    """``make_endpoint("Sales", …)``: its queues are there; not started."""
+    """``make_endpoint("Sales", …)``: creates its queues; not started."""
     made: list[Endpoint] = []
 
     def make(name: str = "Sales", dsn: str = database, **options: Any) -> Endpoint:
@@ -45,14 +45,14 @@ def make_endpoint(database: str, handlers: Handlers, spy: Spy) -> Iterator[MakeE
 
 @pytest.fixture(scope="session")
 def recording(databases: Databases) -> Iterator[str]:
-    """A DSN: as ``recorded_database``, the same for all tests, which can only look."""
+    """The DSN of the recorded database, shared by all tests, which may only read it."""
     with databases.clone("recorded") as dsn:
         yield f"{dsn}?options=-c%20default_transaction_read_only%3Don"
 
 
 @pytest.fixture
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a peek has counted is worked off before the next, however slow the machine is."""
+    """The receives that a peek allows all run before the next peek, however slow the machine is."""
     monkeypatch.setattr(QueuePeeker, "good_for", 600.0)
 
 

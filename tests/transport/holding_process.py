@@ -1,4 +1,4 @@
-"""A process that takes a message, says which, and holds it until it is killed."""
+"""A process that receives a message, prints it, and holds it until killed."""
 
 import sys
 import threading

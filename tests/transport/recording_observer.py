@@ -1,4 +1,4 @@
-"""An observer that remembers, and looks into tables."""
+"""An observer that records events, and readers of queue tables."""
 
 import threading
 from collections import Counter
@@ -64,24 +64,24 @@ class Spy:
 
 
 def finished(endpoint: Endpoint) -> None:
-    """What was in hand is committed and counted, and nothing more is received: from here on nothing changes.
+    """Stop the endpoint: messages in flight are committed and counted, and nothing changes afterwards.
 
-    A row is seen when it is committed, and what an attempt counts and logs follows that, or follows its rollback.
+    A row is visible once it is committed, but counts and log lines of an attempt come after its commit or rollback.
     """
     assert endpoint.stop()
 
 
-_COLUMNS = "id, expires::text, headers, body, seq"  # Python cannot hold every time a column can
+_COLUMNS = "id, expires::text, headers, body, seq"  # a column may hold times that Python cannot
 
 
 def rows(dsn: str, table: str, schema: str = "public") -> list[Any]:
-    """What stands in a queue table, in order."""
+    """The rows of a queue table, in order."""
     with postgresql().connect(dsn, for_handlers=True) as connection:
         return connection.all(f"select {_COLUMNS} from {canonical(Address(schema, table))} order by seq")
 
 
 def insert(dsn: str, table: str, headers: str, body: bytes | None = b"{}", schema: str = "public") -> Any:
-    """As somebody who is no endpoint would. Return the row's id."""
+    """Insert a row as a foreign sender would. Return its id."""
     statement = f"insert into {canonical(Address(schema, table))} (id, headers, body)"
     with postgresql().connect(dsn, for_handlers=True) as connection:
         return connection.value(f"{statement} values (gen_random_uuid(), %s, %s) returning id", [headers, body])

@@ -1,4 +1,4 @@
-"""What an endpoint asked the server, in order, from the server's own log."""
+"""The statements that an endpoint sent, in order, from the server's own log."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
-_SAID = r"(?:LOG:  (?:statement|execute [^:]*)|DETAIL:  prepare): "  # the latter of what is called by its name
+_SAID = r"(?:LOG:  (?:statement|execute [^:]*)|DETAIL:  prepare): "  # the latter: statements executed by name
 _ASKED = re.compile(_SAID + r"(?P<verb>delete from|with head as)")
 _KINDS = {"delete from": "receive", "with head as": "peek"}
 _INSTANT = len("2026-11-20 02:47:03.412")
@@ -22,22 +22,22 @@ class Asked(NamedTuple):
 
 
 class StatementsLog:
-    """Peeks and receives of one endpoint in one database, from the moment this is made."""
+    """Peeks and receives of one endpoint in one database, from the creation of this object."""
 
     def __init__(self, server: PostgreSQL, connection: Connection, endpoint: str, before: str = "pgqueue "):
-        """``before`` its name stands this in the names of its sessions."""
+        """``before``: the prefix of its sessions' names."""
         database = connection.value("select current_database()")
         connection.run(f"alter database {database} set log_statement = 'all'")
         name = re.escape(before + endpoint)
         self._mark = re.compile(rf"{name}(?: mover| wake-ups| outbox)?@{database} ")
         self._file: Path = server.home / "postgresql.log"
-        self._begins = self._file.stat().st_size  # what is before it was asked by others, and is long
+        self._begins = self._file.stat().st_size  # earlier lines are of other sessions, and many
 
     def asked(self) -> list[str]:
         return [each.kind for each in self.timed()]
 
     def asked_since(self, words: str) -> list[str]:
-        """As ``asked``, after the first statement that began so."""
+        """Like ``asked``, after the first statement with this beginning."""
         began = _beginning(words)
         later = dropwhile(lambda line: not began.search(line), self._lines())
         return [each.kind for each in _timed(later)]
@@ -46,7 +46,7 @@ class StatementsLog:
         return _timed(self._lines())
 
     def count(self, words: str) -> int:
-        """How many statements began so, in any case."""
+        """Number of statements with this beginning, ignoring case."""
         began = _beginning(words)
         return sum(bool(began.search(line)) for line in self._lines())
 

@@ -1,4 +1,4 @@
-"""Everything the catalog knows about a table that somebody could depend on."""
+"""Everything in the catalog about a table that another program could depend on."""
 
 from typing import Any
 

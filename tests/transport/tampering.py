@@ -1,4 +1,4 @@
-"""What somebody does to a queue table behind an endpoint's back."""
+"""Changes to a queue table behind an endpoint's back."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from tests.waiting import until
 
 
 def trigger(connection: Connection, table: str, event: str, body: str, deferred: bool = False) -> None:
-    """A row trigger of the name ``meddler``; ``body`` is PL/pgSQL."""
+    """Create the row trigger ``meddler``; ``body`` is PL/pgSQL."""
     kind, when = ("constraint trigger", "deferrable initially deferred") if deferred else ("trigger", "")
     connection.run(f"create function meddle() returns trigger language plpgsql as $$ begin {body} end $$")
     connection.run(f"create {kind} meddler {event} on {quote(table)} {when} for each row execute function meddle()")
@@ -20,7 +20,7 @@ def untrigger(connection: Connection, table: str) -> None:
 
 
 def rate(asked: Callable[[], list[str]], seconds: float = 1.0) -> float:
-    """Statements a second, over at least so many seconds."""
+    """Statements per second, over at least that many seconds."""
     began, before = time.monotonic(), len(asked())
     until(lambda: time.monotonic() - began > seconds)
     return (len(asked()) - before) / (time.monotonic() - began)

@@ -1,4 +1,4 @@
-"""Schemas of single queues, and endpoints that only send (T1)."""
+"""Schemas of single queues, and send-only endpoints (T1)."""
 
 from datetime import timedelta
 
@@ -57,7 +57,7 @@ def bare(part: str) -> str:
 
 @given(st.text('".aB é', max_size=12))
 def test_any_address_is_split_at_the_first_dot_outside_quotes(text):
-    """Letter by letter, as the original goes: a dot is outside where the quotes before it are even in number."""
+    """Character by character, as in the original: a dot is outside if an even number of quotes precede it."""
     at = next((n for n, letter in enumerate(text) if letter == "." and text[:n].count('"') % 2 == 0), None)
     schema, table = ("public", bare(text)) if at is None else (bare(text[:at]), bare(text[at + 1 :]))
     plain = Addressing(postgresql(), "public")
@@ -69,7 +69,7 @@ def test_any_address_is_split_at_the_first_dot_outside_quotes(text):
 
 
 def test_a_schema_given_for_a_queue_wins():
-    """Over the address's own, and by the name without quotes, so that quoting it changes nothing."""
+    """It overrides the address's schema and applies to the unquoted name, so that quoting changes nothing."""
     given = Addressing(postgresql(), "public", {"error": "ops", "My.Queue": "Mine"})
     assert given.resolve("error") == given.resolve('"error"') == given.resolve('"else"."error"') == ("ops", "error")
     assert given.resolve('"My.Queue"') == given.own("My.Queue") == ("Mine", "My.Queue")
@@ -120,7 +120,7 @@ def test_each_queue_may_lie_in_a_schema_of_its_own(make_endpoint, connection, ha
 
 
 def test_message_delayed_by_an_original_instance_is_moved(make_endpoint, connection, handlers):
-    """It looks a delayed table's schema up by that table's own name, so the queue's does not hold for it."""
+    """The original resolves a delayed table by that table's own name, so the queue's schema does not apply to it."""
     connection.run('create schema "Ops"')
     seen = []
     handlers.handle(PLACE)(lambda body, context: seen.append(body))
@@ -142,7 +142,7 @@ def test_message_delayed_by_an_original_instance_is_moved(make_endpoint, connect
     ],
 )
 def test_each_table_of_an_endpoint_goes_by_its_own_name(database, given, delayed, instance):
-    """As others resolve it: an answer must not go to another schema than the one that is listened to."""
+    """Other endpoints resolve them so: a reply must reach the schema that the endpoint receives from."""
     web = Endpoint("Web", database, schemas=given, instance="n1")
     assert (str(web.delayed), str(web.instance_queue)) == (delayed, instance)
     assert web.addressing.resolve('"Web.n1"') == web.instance_queue.address
@@ -177,14 +177,14 @@ def test_send_only_endpoint_may_not_receive_nor_delay(feed, endpoint):
 
 
 def test_the_name_of_who_only_sends_need_not_fit_a_table(database):
-    """It has none; the original returns before its check where nothing receives."""
+    """A send-only endpoint has no table; the original returns before its check if nothing receives."""
     assert Endpoint("P" * 200, database, send_only=True).name == "P" * 200
     with pytest.raises(SettingsRefused, match="needs a name"):
         Endpoint("", database, send_only=True)
 
 
 def test_an_endpoint_writes_by_its_serializer_and_reads_by_the_messages(make_endpoint, handlers):
-    """T5: the content type says which."""
+    """T5: the content type decides."""
     seen = []
     handlers.handle(PLACE)(lambda body, context: seen.append(body))
     endpoint = make_endpoint("Sales", serializers=Serializers(RawSerializer(), JsonSerializer()))

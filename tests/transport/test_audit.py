@@ -1,4 +1,4 @@
-"""Copies of what was handled (wire sheet 2.5, 7.2, 8.3)."""
+"""Copies of processed messages (wire sheet 2.5, 7.2, 8.3)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,7 +24,7 @@ def endpoint(make_endpoint, handlers):
 
 
 def drained(endpoint):
-    """What is in the audit queue when all is handled: mode none empties the queue before."""
+    """The audit queue after all messages are handled; in mode none the queue is empty before that."""
     endpoint.start()
     until(lambda: not rows(endpoint.dsn, "Sales"))
     finished(endpoint)
@@ -50,7 +50,7 @@ def test_a_copy_has_the_shape_of_a_recorded_one(endpoint, recording):
 @pytest.mark.parametrize("own", ["Sales", '"public"."Sales"'])
 @pytest.mark.parametrize("what", ["audit_queue", "error_queue"])
 def test_its_own_queue_is_refused(make_endpoint, own, what):
-    """One message would be handled without end."""
+    """One message would be processed endlessly."""
     endpoint = make_endpoint(settings=replace(AUDITED, audit_queue="copies"))
     with pytest.raises(SettingsRefused, match="is the endpoint's own"):
         endpoint.apply(replace(AUDITED, **{what: own}))
@@ -63,7 +63,7 @@ def test_instance_queue_is_refused_as_audit_or_error_queue(make_endpoint, what):
 
 
 def test_an_error_queue_that_is_not_used_may_have_its_name(make_endpoint):
-    """Who drains ``error`` into the archive, and who only sends under that name."""
+    """An endpoint that archives messages from ``error``, and one that only sends under that name."""
     archive = replace(QUICK, on_exhausted="archive")
     make_endpoint("error", settings=archive, exhausted=lambda connection, message, failure: None)
     make_endpoint("error", send_only=True)
@@ -72,7 +72,7 @@ def test_an_error_queue_that_is_not_used_may_have_its_name(make_endpoint):
 
 
 def test_copies_may_expire(endpoint):
-    """The row does; no header says so, as in the recorded ones."""
+    """The row expires; no header says so, as in recorded copies."""
     endpoint.apply(replace(AUDITED, audit_ttbr=timedelta(days=2).total_seconds()))
     endpoint.send("Sales", {}, type=PLACE)
     (copy,) = drained(endpoint)
@@ -94,7 +94,7 @@ def test_exactly_what_was_handled_is_copied(endpoint, handlers, mode):
 
 
 def test_control_and_empty_messages_are_copied(endpoint):
-    """Wire sheet 2.5. What came without an id or a time has both in its copy."""
+    """Wire sheet 2.5. A message without an id or a time gets both in its copy."""
     row_id = insert(endpoint.dsn, "Sales", "{}", b"")
     insert(endpoint.dsn, "Sales", h.dump({h.CONTROL_MESSAGE: "True"}), b"x")
     empty, control = drained(endpoint)
@@ -106,7 +106,7 @@ def test_control_and_empty_messages_are_copied(endpoint):
 
 @pytest.mark.parametrize("name", ["Sales;", "x'; commit; --"])
 def test_a_queue_whose_name_looks_like_several_statements(make_endpoint, handlers, spy, name):
-    """What is sent and audited last goes out with the commit, as that of any other queue."""
+    """The last send and the audit copy go with the commit, as for any other queue."""
     endpoint = make_endpoint(name, settings=AUDITED)
     make_endpoint("Billing")
     handled = []
@@ -133,7 +133,7 @@ def test_expired_messages_leave_no_copy(endpoint, connection, spy):
 
 
 def test_a_copy_that_cannot_be_made_fails_the_message(endpoint, connection):
-    """As with the original: handled and not audited is not handled."""
+    """As in the original: a message without its copy is not processed."""
     connection.run("drop table audit")
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
@@ -143,7 +143,7 @@ def test_a_copy_that_cannot_be_made_fails_the_message(endpoint, connection):
 
 @pytest.mark.parametrize(("asked", "said"), [({}, None), ({ACKNOWLEDGE: '"public"."error"'}, "true")])
 def test_a_copy_says_that_the_platform_was_told(endpoint, asked, said):
-    """Wire sheet 8.3: else the platform's audit instance would confirm the retry itself."""
+    """Wire sheet 8.3: otherwise the platform's audit instance would confirm the retry itself."""
     endpoint.send("Sales", {}, type=PLACE, headers={h.RETRY_UNIQUE_MESSAGE_ID: "7e0fd852", **asked})
     (copy,) = drained(endpoint)
     assert h.parse(copy.headers).get(h.RETRY_ACKNOWLEDGEMENT_SENT) == said

@@ -1,4 +1,4 @@
-"""Recorded and hand-made messages that cannot be handled: each lands somewhere, none stops the queue."""
+"""Recorded and hand-made messages that cannot be processed: each ends in some queue, none stops the endpoint."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -23,11 +23,11 @@ def graveyard():
 
 @pytest.fixture
 def drain(recorded_database, handlers, spy, graveyard):
-    """Receive a recorded queue dry, one message at a time; what nobody can handle lies in ``graveyard``."""
+    """Receive a recorded queue until it is empty, one message at a time; unprocessable ones go to ``graveyard``."""
     started = []
     with postgresql().connect(
         recorded_database, for_handlers=True
-    ) as connection:  # what waited has come due since it was recorded
+    ) as connection:  # delayed messages have come due since the recording
         for delayed in ('"Billing.Delayed"', '"Legacy"."Invoicing.Delayed"'):
             connection.run(f"update {delayed} set due = 'infinity'")
 
@@ -70,12 +70,12 @@ def test_recorded_poison_is_put_away(drain, graveyard, spy, queue, dead, headers
 
 
 def test_a_null_body_does_not_stop_the_queue(drain, graveyard):
-    """The original stands still here for good (wire sheet 2.6)."""
+    """It stops the original for good (wire sheet 2.6)."""
     drain("Poison.NullBody")
     unreadable = [(message, failure) for message, failure in graveyard if message.raw_body is None]
     assert [failure.message for _, failure in unreadable] == ["the body is NULL"]
     assert not unreadable[0][0].headers_lost
-    assert len(graveyard) == 2  # the empty body is acknowledged
+    assert len(graveyard) == 2  # an empty body is acknowledged
 
 
 def test_odd_values_are_handled_where_they_can_be(drain, graveyard):
@@ -123,7 +123,7 @@ def test_unreadable_headers_go_to_an_error_queue_as_they_are(endpoint, text):
 
 @pytest.mark.parametrize(("text", "body"), [("null", b"{}"), (" null\n", b"{}"), ("{}", None), ('{"a":"b"}', None)])
 def test_null_headers_and_body_are_replaced_in_the_error_queue(endpoint, text, body):
-    """An error queue has readers too: the text null and the NULL body stop them as well."""
+    """Error queues have readers too: the text null and a NULL body stop them as well."""
     row_id = insert(endpoint.dsn, "Sales", text, body)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
@@ -176,7 +176,7 @@ def test_nothing_to_handle_is_acknowledged(endpoint, handlers, headers, body, sp
 
 @pytest.mark.parametrize("time_sent", ["2026-11-20T10:00:00Z", "", None, "0001-01-01 00:00:00:000000 Z"])
 def test_a_malformed_time_fails_nothing(endpoint, handlers, time_sent, spy):
-    """The original fails such a message after all retries; ours only cannot say how old it is."""
+    """The original fails such a message after all retries; ours only cannot tell its age."""
     handlers.handle(PLACE)(lambda order, context: None)
     insert(endpoint.dsn, "Sales", h.dump({h.ENCLOSED_MESSAGE_TYPES: PLACE, h.TIME_SENT: time_sent}))
     endpoint.start()
@@ -184,7 +184,7 @@ def test_a_malformed_time_fails_nothing(endpoint, handlers, time_sent, spy):
 
 
 def test_the_least_that_is_handled(endpoint, handlers, spy):
-    """Wire sheet 7.2: a type alone; the row's id is the message's. A byte order mark is fine."""
+    """Wire sheet 7.2: a type alone. The row's id is the message's. A byte order mark is accepted."""
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append((order, context.message_id)))
     row_id = insert(
@@ -210,7 +210,7 @@ def test_expired_messages_are_dropped_and_counted(endpoint, handlers, spy, conne
 
 
 def test_a_vanished_queue_is_waited_for(endpoint, handlers, connection, caplog):
-    """Dropped while it runs: one line says so; when it is back, so is the endpoint."""
+    """Dropped at run time: one log line reports it; once it is back, the endpoint continues."""
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
     endpoint.start()

@@ -1,4 +1,4 @@
-"""Several messages a transaction: a savepoint each, one commit, and each message still on its own."""
+"""Several messages per transaction: one savepoint each, one commit, and each message fails or succeeds alone."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ def log(server, connection):
 
 @pytest.fixture
 def handled(handlers):
-    """Numbers of FINE, in the order in which they are handled."""
+    """Numbers of FINE in the order of handling."""
     numbers = []
 
     @handlers.handle(FINE)
@@ -49,7 +49,7 @@ def fill(endpoint, numbers, kind=FINE):
 
 @pytest.mark.usefixtures("one_look")
 def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
-    """No savepoint where nothing is written; a batch that is not full is the last, and the next statement a peek."""
+    """No savepoint if nothing is written; a batch that is not full is the last, and a peek follows."""
     endpoint.apply(replace(TEN, peek_delay=600))
     fill(endpoint, range(25))
     endpoint.start()
@@ -63,7 +63,7 @@ def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
 
 
 def test_expired_messages_of_a_batch_are_not_handled(endpoint, handled, connection, spy):
-    """T3: dropped and counted, while the others are handled."""
+    """T3: dropped and counted while the others are handled."""
     fill(endpoint, range(4))
     connection.run(
         """update "Sales" set expires = now() at time zone 'utc' - interval '1 s' where body in ('1', '3')"""
@@ -75,7 +75,7 @@ def test_expired_messages_of_a_batch_are_not_handled(endpoint, handled, connecti
 
 
 def test_a_processing_time_ends_with_the_handlers_of_its_message(endpoint, handlers, spy):
-    """One after the other, they cannot have taken longer together than it took from the first to the last."""
+    """Run in turn, their times cannot add up to more than the time from the first to the last."""
     began, pause = [], threading.Event()
 
     @handlers.handle(FINE)
@@ -93,7 +93,7 @@ def test_a_processing_time_ends_with_the_handlers_of_its_message(endpoint, handl
 @pytest.mark.usefixtures("one_look")
 @pytest.mark.parametrize(("most", "waiting", "a_peek"), [(20, 35, 2), (15, 29, 2), (4, 7, 1)])
 def test_max_records_to_peek_bounds_the_batches(endpoint, handled, log, most, waiting, a_peek):
-    """T17: for 20 records two batches are started, for 15 one and a half, and for 4 less than one."""
+    """T17: for 20 records two batches start, for 15 one and a half, for 4 less than one."""
     endpoint.apply(replace(TEN, peek_delay=600, max_records_to_peek=most))
     fill(endpoint, range(waiting))
     endpoint.start()
@@ -103,7 +103,7 @@ def test_max_records_to_peek_bounds_the_batches(endpoint, handled, log, most, wa
 
 
 def test_failed_message_of_a_batch_fails_alone(endpoint, handlers, handled, make_endpoint, spy, database):
-    """Tried again in its place; what it wrote and sent is undone, what the others did is committed once."""
+    """It is retried in its place; its writes and sends are rolled back, the others' committed once."""
     make_endpoint("Billing")
     tried = []
 
@@ -146,7 +146,7 @@ def test_a_delayed_retry_leaves_with_the_batch(endpoint, handlers, handled, data
 
 
 def test_every_message_of_a_batch_is_counted_in_flight(endpoint, handlers, handled, connection):
-    """A row deleted inside a savepoint would look as if nobody had it."""
+    """A row deleted inside a savepoint would not count as in flight."""
     seen = []
 
     @handlers.handle(PING)
@@ -163,7 +163,7 @@ def test_every_message_of_a_batch_is_counted_in_flight(endpoint, handlers, handl
 
 
 def test_a_commit_that_is_refused_is_the_fault_of_one(endpoint, handlers, handled, connection, database):
-    """All come back, are received one by one, and the one at fault ends in the error queue."""
+    """All messages come back, are received one by one, and the one at fault ends in the error queue."""
     connection.run("create table parent (id integer primary key)")
     connection.run("create table child (id integer references parent deferrable initially deferred)")
     connection.run("create table done (number integer)")
@@ -182,7 +182,7 @@ def test_a_commit_that_is_refused_is_the_fault_of_one(endpoint, handlers, handle
 
 
 def test_message_no_queue_takes_holds_up_no_other(make_endpoint, handlers, handled, connection, database):
-    """One slot keeps it through its pause; when there is an error queue again, it goes there."""
+    """One slot keeps it through its pause; once an error queue exists, it goes there."""
     endpoint = make_endpoint(settings=replace(TEN, concurrency=2))
     connection.run("drop table error")
 
@@ -201,7 +201,7 @@ def test_message_no_queue_takes_holds_up_no_other(make_endpoint, handlers, handl
 
 
 def test_a_session_that_ends_under_a_batch(endpoint, handlers, handled, make_endpoint, connection, spy, database):
-    """All come back, nothing is sent twice, and none is counted as failed."""
+    """All messages come back, nothing is sent twice, and none counts as failed."""
     make_endpoint("Billing")
 
     @handlers.handle(FINE)
@@ -238,7 +238,7 @@ def test_receive_only_sends_message_by_message(make_endpoint, handlers, database
 
 
 def test_timed_out_batch_is_received_again_one_by_one(endpoint, handlers, handled, connection, database, caplog):
-    """idle_in_transaction_session_timeout, here of the one transaction that is meant: one by one they are through."""
+    """idle_in_transaction_session_timeout ends the batch's transaction: one by one, the messages succeed."""
     first = []
 
     @handlers.handle(PING)
@@ -272,7 +272,7 @@ def test_batch_size_changes_at_run_time(endpoint, handled, log):
 
 
 def test_a_batch_ends_in_the_mode_it_began_in(endpoint, handlers, make_endpoint, database, monkeypatch):
-    """Settings change to none just after it was decided to take a batch: sends still wait for its one commit."""
+    """Settings change to none just after a batch was chosen: its sends still wait for its commit."""
     none = replace(QUICK, concurrency=1, transaction_mode="none", immediate_retries=0)
     make_endpoint("Billing")
     seen = []

@@ -1,4 +1,4 @@
-"""Many messages at once: one round trip, large ones by COPY, all or none, expiring as by an insert (T8)."""
+"""Many messages at once: one round trip, large ones by COPY, all or none, same expiry as by an insert (T8)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -39,7 +39,7 @@ def test_batch_is_sent_whole_or_not_at_all(endpoint, connection, many):
 
 
 def test_unserializable_message_undoes_the_whole_batch(endpoint):
-    """Those before it are on their way by then."""
+    """Earlier messages have been sent to the server by then."""
     with pytest.raises(TypeError, match="keys must be"):
         endpoint.send_many("Sales", [*range(90), {b"not text": 1}], type=PLACE)
     assert rows(endpoint.dsn, "Sales") == []
@@ -48,13 +48,13 @@ def test_unserializable_message_undoes_the_whole_batch(endpoint):
 
 
 def test_messages_of_a_batch_with_one_id_are_sent_once(endpoint):
-    """Of one dispatch the last with an id is sent (wire sheet 5)."""
+    """Within one dispatch, the last message with an id is sent (wire sheet 5)."""
     endpoint.send_many("Sales", range(100), type=PLACE, headers={h.MESSAGE_ID: "same"})
     assert [row.body for row in rows(endpoint.dsn, "Sales")] == [b"99"]
 
 
 def test_to_several_queues_at_once_is_all_or_none_as_well(endpoint, make_endpoint, connection):
-    """A publish is one round trip, whatever the number of subscribers."""
+    """A publish is one round trip for any number of subscribers."""
     for name in ("Own", "Gone"):
         make_endpoint(name).subscribe("Shop.OrderPlaced")
     connection.run('drop table "Gone"')
@@ -64,7 +64,7 @@ def test_to_several_queues_at_once_is_all_or_none_as_well(endpoint, make_endpoin
 
 
 def test_by_copy_a_message_expires_when_it_would_by_an_insert(connection):
-    """One transaction, so one start of it: both ways must come to the same microsecond, in any session."""
+    """Both ways share a transaction's start and must agree to the microsecond, in any session."""
     queue = TableQueue(postgresql(), SALES)
     queue.create(connection)
     connection.run("set datestyle = 'german'")
@@ -84,7 +84,7 @@ def test_by_copy_a_message_expires_when_it_would_by_an_insert(connection):
 
 def test_large_bodies_go_by_copy_too():
     message = OutgoingMessage(SALES, {}, bytes(bulk.BIG))
-    assert not bulk.is_large([message])  # alone it is a parameter like any other
+    assert not bulk.is_large([message])  # alone it is an ordinary parameter
     assert bulk.is_large([message, message])
     assert not bulk.is_large([OutgoingMessage(SALES, {}, b"")] * bulk.MANY)
 
@@ -99,7 +99,7 @@ def test_many_delayed_ones_wait_together(endpoint, connection, many):
 
 
 def test_a_large_dispatch_to_many_places_leaves_nothing_behind(endpoint, make_endpoint, connection):
-    """Some by COPY, some by insert, some delayed, from one handler."""
+    """One handler's sends: some by COPY, some by insert, some delayed."""
     make_endpoint("Billing")
 
     def out(queue, number, **more):

@@ -1,4 +1,4 @@
-"""What stands around handlers, and between messages and the wire."""
+"""Behaviours around handlers, and mutators between messages and the wire."""
 
 import gzip
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_the_first_is_outermost_and_the_handlers_are_last(make_endpoint, handler
 
 
 def test_behaviour_may_change_message_sends_and_outcome(make_endpoint, handlers):
-    """Its sends are the message's; one that does not call on handles the message by itself."""
+    """Its sends belong to the message; a behaviour that does not call the next one handles the message itself."""
     make_endpoint("Billing")
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
@@ -84,7 +84,7 @@ def test_raising_behaviour_fails_the_message(make_endpoint, handlers, spy):
 
 
 def test_incoming_messages_are_changed_before_they_are_read(make_endpoint, handlers):
-    """Compressed bodies of a sender of their own; what goes to audit and error queues is what came."""
+    """Compressed bodies of one sender; audit and error queues get the message as received."""
     seen = []
 
     def unzipped(message):
@@ -111,7 +111,7 @@ def test_incoming_messages_are_changed_before_they_are_read(make_endpoint, handl
 
 
 def test_a_body_that_lies_elsewhere_is_no_empty_one(make_endpoint, handlers, spy):
-    """A claim check: the message came without a body, and was acknowledged before anybody could fetch it."""
+    """A claim check: without a body, the message was acknowledged before its body could be fetched."""
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
     fetched = {"a claim": b"1", "to nothing": b""}
@@ -142,7 +142,7 @@ def test_an_incoming_change_that_fails_is_a_failed_attempt(make_endpoint, handle
 
 
 def test_outgoing_mutators_change_every_message_sent(make_endpoint, handlers):
-    """By an endpoint and by a handler, which knows what it was handling; each copy of what is published."""
+    """Sent by an endpoint or by a handler, which knows its incoming message; each copy of a published event."""
 
     def stamped(message, cause):
         tenant = cause.headers["Tenant"] if cause else "outside"

@@ -1,4 +1,4 @@
-"""BodyString on request: as the original makes it, also in a schema with capitals, where the original fails (T6)."""
+"""BodyString on request: as the original creates it, also in schemas with capitals, where the original fails (T6)."""
 
 import threading
 from dataclasses import replace
@@ -26,7 +26,7 @@ def test_every_table_of_the_endpoint_gets_it_and_equals_the_recorded_one(make_en
 
 
 def test_bodystring_escapes_bytes_as_the_original_does(make_endpoint, connection):
-    """Wire sheet 1.6: printable ASCII, octal for all else, the backslash twice."""
+    """Wire sheet 1.6: printable ASCII as it is, octal for everything else, the backslash doubled."""
     endpoint = make_endpoint("Sales", settings=READABLE)
     endpoint.send("Sales", 'é\\\0 "a"'.encode(), type="Shop.Text")
     assert connection.value('select bodystring from "Sales"') == '\\303\\251\\\\\\000 "a"'
@@ -49,7 +49,7 @@ def test_bodystring_is_off_by_default_and_added_once(make_endpoint, connection):
 
 
 def test_two_installers_at_once(make_endpoint, database, connect, connection):
-    """The second waits for the lock that the first has, finds the column, and is content."""
+    """The second waits for the first's lock, finds the column, and succeeds."""
     address = make_endpoint("Sales").queue.address
     first, second = connect(database), connect(database)
     with first.transaction():

@@ -1,4 +1,4 @@
-"""Circuit breakers: what does not work is seen, and works again without a restart (wire sheet 6)."""
+"""Circuit breakers: failures are reported, and operation resumes without a restart (wire sheet 6)."""
 
 import threading
 from dataclasses import replace
@@ -23,14 +23,14 @@ def troubled(endpoint):
 
 @pytest.fixture
 def wire(database):
-    """Between the endpoint and its server."""
+    """A relay between the endpoint and its server."""
     proxy = Proxy(database)
     yield proxy
     proxy.cut()
 
 
 def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, spy):
-    """Under a handler, too: its message comes back, nothing is counted against it, and nobody restarts anything."""
+    """During a handler too: its message comes back, counts no failure, and no restart is needed."""
     endpoint = make_endpoint(dsn=wire.dsn, settings=ALONE)
     attempts, sent = [], threading.Event()
 
@@ -38,7 +38,7 @@ def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, 
     def place(order, context):
         attempts.append(order)
         if order == 2 and attempts.count(2) == 1:
-            assert sent.wait(60)  # who sends hears of it over the same wire
+            assert sent.wait(60)  # the send must be answered before the cut, as it uses the same relay
             wire.cut()
 
     endpoint.send("Sales", 1, type=PLACE)
@@ -59,7 +59,7 @@ def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, 
 
 
 def test_a_locked_table_is_not_waited_for_in_silence(make_endpoint, handlers, connection):
-    """As the original ends a peek after half a minute; here sooner, so that nobody waits for it."""
+    """The original ends a peek after half a minute; here the limit is shorter to save time."""
     endpoint = make_endpoint(settings=ALONE, answer_seconds=0.2)
     with connection.transaction():
         connection.run('lock table "Sales"')
@@ -85,7 +85,7 @@ def test_breaker_shows_a_missing_error_queue(make_endpoint, handlers, connection
 
 
 def test_a_commit_that_is_refused_after_it_was_put_away_is_seen(make_endpoint, handlers, connection):
-    """It is the next to be received again: without a rest that goes round at full speed."""
+    """The message is next to be received again: without a pause that would loop at full speed."""
     endpoint = make_endpoint(settings=ALONE)
     connection.run(
         "create function refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;"
@@ -107,7 +107,7 @@ def test_a_commit_that_is_refused_after_it_was_put_away_is_seen(make_endpoint, h
 
 
 def test_a_receive_that_is_refused_is_seen(make_endpoint, handlers, connection):
-    """The queue can be looked at, and not received from."""
+    """The queue can be peeked at but not received from."""
     endpoint = make_endpoint(settings=ALONE)
     handled = []
     handlers.handle(PLACE)(lambda order, context: handled.append(order))
@@ -125,7 +125,7 @@ def test_a_receive_that_is_refused_is_seen(make_endpoint, handlers, connection):
 
 
 def test_endpoint_locks_only_messages_that_handlers_have(make_endpoint, handlers, connection):
-    """A crash gives back what is in hand; there is nothing else that it could lose."""
+    """A crash returns these to the queue; there is nothing else to lose."""
     endpoint = make_endpoint(settings=replace(ALONE, concurrency=2))
     free, together = [], threading.Barrier(2)
 
@@ -153,7 +153,7 @@ def test_a_row_that_cannot_be_read_arms_nothing(make_endpoint, handlers, databas
     assert troubled(endpoint) == {}
 
 
-# Whoever reports on an endpoint is told which of its circuit breakers are not closed.
+# Reports on an endpoint name its circuit breakers that are not closed.
 @pytest.fixture
 def now(monkeypatch):
     now = [0.0]

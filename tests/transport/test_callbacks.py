@@ -1,4 +1,4 @@
-"""Instance queues, and answers that whoever asked waits for (T1; wire sheet 1.4, 7.2)."""
+"""Instance queues, and replies that a caller waits for (T1; wire sheet 1.4, 7.2)."""
 
 import logging
 import threading
@@ -20,7 +20,7 @@ GENEROUS = 30
 
 @pytest.fixture
 def prices():
-    """Handlers of whoever is asked."""
+    """Handlers of the replying endpoint."""
     handlers = Handlers()
     handlers.handle(PRICE)(lambda asked, context: context.reply({"price": asked["n"] * 10}, type=QUOTED))
     handlers.handle("Shop.IsOpen")(lambda asked, context: context.reply_code(-3))
@@ -47,17 +47,17 @@ def test_an_answer_comes_to_the_instance_that_asked(sales, web):
     assert (reply.body, reply.error_code) == ({"price": 70}, None)
     assert reply.headers[h.MESSAGE_INTENT] == "Reply"
     assert reply.headers[h.ENCLOSED_MESSAGE_TYPES] == QUOTED
-    assert h.START_NEW_TRACE not in reply.headers  # none of the recorded replies has it
+    assert h.START_NEW_TRACE not in reply.headers  # no recorded reply has it
 
 
 def test_an_answer_is_found_whatever_the_question_is_said_to_belong_to(sales, web):
-    """By the correlation id, which is the question's own: with another the answer would be nobody's."""
+    """Replies carry the request's own correlation id; with a foreign one the reply would find no caller."""
     asked = web.ask("Sales", {"n": 7}, type=PRICE, headers={h.CORRELATION_ID: "of another"})
     assert asked.reply(GENEROUS).body == {"price": 70}
 
 
 def test_an_answer_may_be_a_number_alone(sales, web):
-    """As callbacks of the original write it: a control message with no body, no type and no format."""
+    """As the original's callbacks write it: a control message with no body, no type and no format."""
     reply = web.ask("Sales", {}, type="Shop.IsOpen").reply(GENEROUS)
     assert (reply.body, reply.error_code) == (None, -3)
     assert (reply.headers[h.CONTROL_MESSAGE], reply.headers[h.ERROR_CODE]) == ("True", "-3")
@@ -88,7 +88,7 @@ def test_two_instances_do_not_take_each_others_answers(sales, make_endpoint):
 
 
 def test_handlers_may_wait_for_answers_in_all_slots(sales, make_endpoint):
-    """Answers come through slots of their own."""
+    """Replies have slots of their own."""
     handlers, together, found = Handlers(), threading.Barrier(2), []
 
     @handlers.handle("Shop.Compare")

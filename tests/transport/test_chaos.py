@@ -1,4 +1,4 @@
-"""Receivers get kill -9, wires are cut, the server restarts: nothing is lost but where the mode says so.
+"""Receivers are killed with -9, connections cut, the server restarted: only the mode that says so loses messages.
 
 The long form, with its figures, is ``make bench-chaos``.
 """
@@ -12,7 +12,7 @@ from bench.chaos_world import World, world
 
 pytestmark = pytest.mark.chaos
 
-QUICK = {"fsync": "off", "full_page_writes": "off"}  # the machine itself goes on
+QUICK = {"fsync": "off", "full_page_writes": "off"}  # the machine itself keeps running
 DISTURBANCES = ["kill", "cut", "restart", "kill"]
 
 

@@ -1,4 +1,4 @@
-"""Checks of columns and indexes: each fault is told with the statement that mends it, and that statement mends it."""
+"""Checks of columns and indexes: each fault names the statement that repairs it, and that statement does."""
 
 import logging
 from dataclasses import replace

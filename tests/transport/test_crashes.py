@@ -1,4 +1,4 @@
-"""Processes and sessions that die: the message comes back, and is handled (wire sheet 2.3)."""
+"""Processes and sessions that die: the message comes back and is handled (wire sheet 2.3)."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ VICTIM = Path(__file__).with_name("holding_process.py")
 
 
 def terminate(connection, endpoint="Sales"):
-    """End every session of the endpoint, as a restart of the server would."""
+    """End every session of the endpoint, as a restart of the server does."""
     connection.all(
         "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
         " where application_name like %s and datname = current_database()",
@@ -35,7 +35,7 @@ def working(connection, endpoint="Sales"):
 
 
 def test_kill_9_of_a_receiving_process(endpoint, handlers, database):
-    """The same id and seq come back, and whoever receives next handles it."""
+    """The same id and seq come back, and the next receiver handles it."""
     endpoint.send("Sales", {"n": 1}, type=PLACE)
     (sent,) = rows(database, "Sales")
     python = {"env": {"PYTHONPATH": str(VICTIM.parents[2])}, "stdout": subprocess.PIPE, "text": True}
@@ -57,7 +57,7 @@ def test_kill_9_of_a_receiving_process(endpoint, handlers, database):
 
 
 def test_a_session_that_ends_under_a_handler(endpoint, handlers, make_endpoint, connection, spy, database):
-    """Nothing lost, nothing sent twice, nothing counted against the message, no restart needed."""
+    """Nothing lost, nothing sent twice, no failure counted, no restart needed."""
     make_endpoint("Billing")
     attempts = []
 
@@ -78,7 +78,7 @@ def test_a_session_that_ends_under_a_handler(endpoint, handlers, make_endpoint, 
 
 
 def test_a_handler_that_hides_the_lost_session(endpoint, handlers, connection, spy, database):
-    """Its last statement failed and nobody said so: that is no success."""
+    """Its last statement failed, but the handler ignored it: the message has not succeeded."""
     attempts = []
 
     @handlers.handle(PLACE)
@@ -97,7 +97,7 @@ def test_a_handler_that_hides_the_lost_session(endpoint, handlers, connection, s
 
 
 def test_sends_after_a_lost_session_are_not_committed(endpoint, handlers, make_endpoint, connection, database):
-    """On a session opened anew it would be, without the end of the message, which is handled again."""
+    """A new session would commit them without the end of the message, which is then handled again."""
     make_endpoint("Billing")
     attempts = []
 
@@ -118,7 +118,7 @@ def test_sends_after_a_lost_session_are_not_committed(endpoint, handlers, make_e
 
 @pytest.fixture
 def idle_mover(endpoint):
-    """An event: from then on the mover of due messages rests, and does not come back to its session."""
+    """An event, set once the mover of due messages pauses for good and leaves its session alone."""
     rest, resting = endpoint.alarm.rest, threading.Event()
 
     def for_long(seconds):
@@ -130,7 +130,7 @@ def idle_mover(endpoint):
 
 
 def test_idle_sessions_that_were_ended(endpoint, handlers, connection, server, idle_mover, caplog):
-    """By a restart, or a firewall: they are replaced before they are used, and nobody notices."""
+    """Ended by a restart or a firewall: they are replaced before use, without a failure."""
     seen = []
     asked = StatementsLog(server, connection, "Sales").asked
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
@@ -149,7 +149,7 @@ def test_idle_sessions_that_were_ended(endpoint, handlers, connection, server, i
 
 
 def test_a_database_that_is_down_at_the_start(connection, database, make_endpoint, handlers, databases):
-    """It is waited for; the endpoint begins when it is there."""
+    """The endpoint waits and begins once the database is up."""
     make_endpoint().stop()
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
@@ -171,12 +171,12 @@ def make_endpoint_without_queues(dsn: str, handlers: Handlers) -> Endpoint:
 
 
 def test_a_locked_table_holds_nothing_but_itself(endpoint, handlers, database, connect):
-    """Wire sheet 6: an exclusive lock is waited out, and then everything goes on."""
+    """Wire sheet 6: it waits for the exclusive lock, then everything continues."""
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
     endpoint.send("Sales", 1, type=PLACE)
     locker, other = connect(database), connect(database)
-    starting = threading.Thread(target=endpoint.start)  # it may wait as well
+    starting = threading.Thread(target=endpoint.start)  # the start may wait for the lock too
     with locker.transaction():
         locker.run('lock table "Sales" in access exclusive mode')
         starting.start()
@@ -191,7 +191,7 @@ def waiting(connection):
 
 
 def pids(connection):
-    """Of all its sessions."""
+    """Pids of all its sessions."""
     mine = (
         "select pid from pg_stat_activity where application_name like 'pgqueue Sales%' and datname = current_database()"
     )
@@ -200,11 +200,11 @@ def pids(connection):
 
 @pytest.fixture
 def writes(connection):
-    """``writes("off")``: from then on the server takes none, in the sessions that there are, too."""
+    """``writes("off")``: from then on the server refuses writes, in existing sessions too."""
 
     def writes(said):
         refuse = {"off": "set default_transaction_read_only = on", "on": "reset default_transaction_read_only"}
-        connection.run("set default_transaction_read_only = off")  # a server that takes none takes this all the same
+        connection.run("set default_transaction_read_only = off")  # a read-only server accepts this statement
         connection.run(f"alter system {refuse[said]}")
         connection.run("select pg_reload_conf()")
 
@@ -213,10 +213,10 @@ def writes(connection):
 
 
 def test_a_server_that_takes_no_more_writes_is_left(endpoint, handlers, connection, writes):
-    """It was switched over and keeps its sessions: new ones go where the address leads now, without a restart."""
+    """After a switch-over it keeps its sessions: new ones go where the address leads now, without a restart."""
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
-    endpoint.apply(replace(QUICK, concurrency=1))  # one slot: its session is replaced when it has something to receive
+    endpoint.apply(replace(QUICK, concurrency=1))  # one slot: its session is replaced at its next receive
     endpoint.start()
     endpoint.send("Sales", 1, type=PLACE)
     until(lambda: seen == [1])

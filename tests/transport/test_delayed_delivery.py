@@ -1,4 +1,4 @@
-"""Messages for later, from send to handler (wire sheet 3)."""
+"""Delayed messages, from send to handler (wire sheet 3)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -22,7 +22,7 @@ SOON = timedelta(milliseconds=300)
 
 @pytest.fixture
 def handled(handlers):
-    """Bodies as they are handled, with the time at which they were."""
+    """Handled bodies with their times."""
     handled = []
     handlers.handle(REMIND)(lambda body, context: handled.append((body, context.headers, datetime.now(UTC))))
     return handled
@@ -30,7 +30,7 @@ def handled(handlers):
 
 @pytest.fixture
 def seldom(monkeypatch):
-    """A mover that looks by itself only once, at its start: what comes due is moved because it knows when."""
+    """The mover polls only once, at its start: later messages are moved because it knows their due times."""
     for name in ("FIRST_SECONDS", "MOST_SECONDS"):
         monkeypatch.setattr(due_message_mover, name, 600.0)
 
@@ -68,7 +68,7 @@ def test_the_destination_stands_as_given(endpoint, destination, text):
 
 
 def test_delayed_message_is_handled_when_due(endpoint, handled, seldom):
-    """Not before, and not when the mover would have looked again by itself."""
+    """Neither earlier nor only at the mover's next poll."""
     endpoint.start()
     time_sent = datetime.now(UTC)
     endpoint.send("Sales", "soon", type=REMIND, delay=SOON)
@@ -83,7 +83,7 @@ def test_delayed_message_is_handled_when_due(endpoint, handled, seldom):
 
 
 def test_its_critical_time_counts_from_when_it_is_due(endpoint, handled, spy):
-    """The hour for which it was to wait is no lateness."""
+    """The hour of its delay does not count."""
     now = datetime.now(UTC)
     an_hour_ago = {h.TIME_SENT: wire_time(now - timedelta(hours=1))}
     endpoint.send("Sales", 1, type=REMIND, headers=an_hour_ago, delay=now + SOON)
@@ -97,7 +97,7 @@ def test_its_critical_time_counts_from_when_it_is_due(endpoint, handled, spy):
 
 
 def test_due_message_is_moved_beside_a_locked_overdue_one(endpoint, handled, seldom, connection):
-    """Both from another process: no send here pulls the mover's wake-up forward."""
+    """Both stored by another process: no send here wakes the mover."""
     store = 'insert into "Sales.Delayed" (headers, body, due) values (%s, %s, now() + %s)'
     headers = h.dump({h.ENCLOSED_MESSAGE_TYPES: REMIND})
     connection.run(store, [headers, b"1", timedelta(hours=-1)])
@@ -117,7 +117,7 @@ def test_overdue_message_is_moved_at_the_start(endpoint, handled):
 
 
 def test_the_second_hop_goes_to_another_queue(make_endpoint, handlers):
-    """Its own endpoint keeps it, then sends it on: a new row, the same message, no forward header, no expiry."""
+    """Its own endpoint holds it, then forwards it: a new row, the same message, no forward header, no expiry."""
     sales = make_endpoint()
     make_endpoint("Billing")
     message_id = sales.send("Billing", {"n": 1}, type=REMIND, delay=timedelta())
@@ -145,7 +145,7 @@ def test_due_control_or_empty_message_is_forwarded(make_endpoint, body):
 @pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only", "none"])
 @pytest.mark.parametrize("destination", ["NoSuch.Queue", "NoSuchQueue"])
 def test_a_forward_that_fails_goes_to_the_error_queue(make_endpoint, handlers, mode, destination, spy):
-    """Tried once; with what went wrong and where to, but no processing endpoint, as recorded."""
+    """Tried once; with the error and the destination, but no processing endpoint, as recorded."""
     endpoint = make_endpoint(settings=replace(QUICK, transaction_mode=mode, immediate_retries=0))
     message_id = endpoint.send(destination, {"n": 1}, type=REMIND, delay=timedelta())
     endpoint.start()
@@ -165,7 +165,7 @@ def test_a_forward_that_fails_goes_to_the_error_queue(make_endpoint, handlers, m
 
 
 def test_a_forward_that_fails_is_nobodys_until_that_is_remembered(endpoint, connection, monkeypatch):
-    """Or another slot would try it as well."""
+    """Otherwise another slot would try it too."""
     remember, free = FailureCache.remember, []
 
     def looking(self, *given):
@@ -180,7 +180,7 @@ def test_a_forward_that_fails_is_nobodys_until_that_is_remembered(endpoint, conn
 
 
 def test_an_archive_gets_a_failed_forward_as_it_was_received(make_endpoint):
-    """With its forward header, so that a retry tries to forward again."""
+    """With its forward header, so that a retry forwards it again."""
     taken = []
     settings = replace(QUICK, on_exhausted="archive")
     endpoint = make_endpoint(settings=settings, exhausted=lambda connection, *given: taken.append(given))
@@ -199,7 +199,7 @@ def test_a_row_that_cannot_be_read_ends_where_an_operator_finds_it(endpoint, con
 
 
 def test_a_handler_delays_in_the_receive_transaction(endpoint, handlers, seldom):
-    """A failed attempt delays nothing; the one that succeeds, once; and the mover knows of it at once."""
+    """A failed attempt delays nothing, the successful one does so once; and the mover knows at once."""
     attempts, reminded = [], []
 
     @handlers.handle("Shop.PlaceOrder")
@@ -268,7 +268,7 @@ def test_two_instances_handle_each_once(make_endpoint, handled):
 
 
 def test_recorded_delayed_retries_are_handled_by_us(recorded_database, make_endpoint, handlers, connect):
-    """Thirty that a real endpoint put aside: due, they come back to us, and are ours to handle."""
+    """Thirty that a real endpoint delayed: once due, they come back and are handled here."""
     seen = []
     for command in ("ChargeCard", "RefundCard"):
         handlers.handle(f"Shop.Messages.Commands.{command}")(lambda body, context: seen.append(context.headers))

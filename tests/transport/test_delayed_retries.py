@@ -37,7 +37,7 @@ def failure(error=None):
 
 @pytest.mark.parametrize("own", [{}, {h.TIME_SENT: "2026-01-01 00:00:00:000000 Z", h.VERSION: "9.0.0"}])
 def test_missing_time_and_version_headers_are_added_when_sent_on(own):
-    """Wherever it goes, as on every dispatch; what it has is left as it is."""
+    """On every dispatch, whatever the destination; existing headers are unchanged."""
     message = received(**own)
     at = Address("public", "Sales")
     refused = failure_of(RuntimeError("no"), "Sales", at, recoverable=True, forward_to="Billing")
@@ -90,7 +90,7 @@ def put_aside(endpoint):
         ({h.RETRIES: None}, True),
         ({h.RETRIES_TIMESTAMP: wire_time(NOW - timedelta(hours=23, minutes=59))}, True),
         ({h.RETRIES_TIMESTAMP: wire_time(NOW - timedelta(days=1, seconds=1))}, False),
-        ({h.RETRIES_TIMESTAMP: "2001-01-01T00:00:00Z"}, True),  # as the original: what is no time is not old
+        ({h.RETRIES_TIMESTAMP: "2001-01-01T00:00:00Z"}, True),  # as in the original: an invalid time is not old
     ],
 )
 def test_until_the_count_is_reached_or_a_day_is_over(headers, comes_back):
@@ -98,7 +98,7 @@ def test_until_the_count_is_reached_or_a_day_is_over(headers, comes_back):
 
 
 def test_delayed_retry_has_an_id_and_starts_a_new_trace():
-    """The id its sender did not give is that of a row that it will not have any more."""
+    """If the sender gave no id, it keeps that of its old row."""
     message = replace(received(**{h.MESSAGE_ID: None, h.TRACE_PARENT: "00-1-2-01"}), row_id="row")
     put = later(message, timedelta(seconds=10), '"public"."Sales"')
     assert (put.headers[h.MESSAGE_ID], put.headers[h.START_NEW_TRACE]) == ("row", "True")
@@ -144,7 +144,7 @@ def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, reco
 
 
 def test_rounds_of_attempts_and_then_the_error_queue(endpoint, failing, spy):
-    """Two attempts a round, four rounds; what is left in the error copy is what the original leaves."""
+    """Two attempts a round, four rounds; the error copy has the headers that the original leaves."""
     endpoint.apply(SHORT)
     message_id = endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
@@ -182,7 +182,7 @@ def test_delayed_retry_that_succeeds_leaves_nothing(endpoint, handlers):
 
 
 def test_an_old_timestamp_ends_it_at_once(endpoint, failing):
-    """What a retry by hand gets that forgot to strip it (wire sheet 8.3)."""
+    """As after a retry by hand that did not strip it (wire sheet 8.3)."""
     endpoint.apply(LONG)
     endpoint.send("Sales", {}, type=PLACE, headers={h.RETRIES_TIMESTAMP: "2020-01-01 00:00:00:000000 Z"})
     endpoint.start()
@@ -198,7 +198,7 @@ def test_an_unreadable_message_is_not_delayed(endpoint, failing):
 
 
 def test_without_a_delayed_table_it_is_exhausted(endpoint, failing, connection, caplog):
-    """Tables made by an older installer, or by hand: no message may loop for that."""
+    """Tables created by an older installer or by hand: no message may loop because of that."""
     connection.run('drop table "Sales.Delayed"')
     endpoint.apply(LONG)
     endpoint.send("Sales", {}, type=PLACE)
@@ -209,7 +209,7 @@ def test_without_a_delayed_table_it_is_exhausted(endpoint, failing, connection, 
 
 
 def test_a_recorded_last_round_ends_in_the_error_queue(recorded_database, make_endpoint, failing, connect):
-    """Thirty that a real endpoint had put aside for the first time, with one delayed retry allowed."""
+    """Thirty that a real endpoint delayed for the first time, with one delayed retry allowed."""
     connection = connect(recorded_database)
     connection.run('truncate "Billing", "error"')
     connection.run("update \"Billing.Delayed\" set due = now() - interval '1 s'")

@@ -50,7 +50,7 @@ def test_a_delay_is_counted_by_the_server_and_a_time_stays_itself(connection, de
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 def test_no_session_zone_moves_it(connection, delayed, zone):
-    """What a handler sets in its session, or a server by default, shifts the original's rows by hours."""
+    """A zone set by a handler, or by the server's default, shifts the original's rows by hours."""
     connection.run(f"set timezone = '{zone}'")
     delayed.store(connection, [message(timedelta(minutes=1))])
     assert 0 < delayed.next_due(connection) <= 60
@@ -83,7 +83,7 @@ def test_never_and_long_ago(connection, delayed):
 
 
 def test_movers_beside_each_other_move_each_once(connection, connect, database, delayed):
-    """Ours skip what the other has; a foreign one, which skips nothing, waits and then finds nothing (wire sheet 3)."""
+    """Ours skip locked rows; a foreign one, which skips nothing, waits and then finds nothing (wire sheet 3)."""
     delayed.store(connection, [message(timedelta(), number) for number in range(300)])
     foreign = """
         with due as (delete from "Sales.Delayed" where id in
@@ -111,7 +111,7 @@ def test_movers_beside_each_other_move_each_once(connection, connect, database, 
 
 
 def test_rows_held_by_another_mover_are_skipped_and_hide_no_others(connection, connect, database, delayed):
-    """What comes due after it is moved to the second, and not up to a minute late."""
+    """A later due message is moved by the second mover, not up to a minute late."""
     delayed.store(connection, [message(timedelta())])
     other = connect(database)
     with other.transaction():
@@ -123,7 +123,7 @@ def test_rows_held_by_another_mover_are_skipped_and_hide_no_others(connection, c
 
 
 def test_row_dropped_by_the_queues_trigger_stays_delayed(connection, delayed):
-    """A trigger that drops a row answers no error, and the row would be gone from both tables."""
+    """Such a trigger raises no error, and the row would be gone from both tables."""
     delayed.store(connection, [message(timedelta(), number) for number in (1, 2)])
     leaving_out(connection, '"Sales"', "insert", "m-2")
     with pytest.raises(RowsDropped, match="took 1 of 2"), connection.transaction():
@@ -132,7 +132,7 @@ def test_row_dropped_by_the_queues_trigger_stays_delayed(connection, delayed):
 
 
 def test_an_index_that_is_missing_is_made(connection, delayed):
-    """Also beside somebody who has written and not committed: an index that is there is not asked for again."""
+    """Even beside an uncommitted writer: an existing index is not created again."""
     before = catalog(connection, delayed.address)
     connection.run('drop index "Sales.Delayed_Due"')
     delayed.create(connection)

@@ -1,4 +1,4 @@
-"""How often a mover looks, and what wakes it (wire sheet 3)."""
+"""How often a mover polls, and what wakes it (wire sheet 3)."""
 
 import threading
 from datetime import timedelta
@@ -40,7 +40,7 @@ def test_back_off_restarts_after_an_exact_wake_up():
 
 
 def test_overdue_rows_of_another_mover_cause_no_busy_loop():
-    """Rows due for an hour and still there: a thousand looks a second, as the original has under a skewed zone."""
+    """Rows overdue by an hour and still there: the original polls a thousand times a second under a skewed zone."""
     pace = MoverPace()
     assert [pace.after(0, -3600.0) for _ in range(3)] == [1, 2, 4]
 
@@ -56,7 +56,7 @@ def test_storing_a_delayed_message_pulls_the_next_look_forward():
 
 
 def test_a_pull_before_the_rest_counts():
-    """The look was under way and did not see it."""
+    """The poll under way did not see the message."""
     alarm = MoverAlarm()
     alarm.pull_forward(0)
     resting = threading.Thread(target=alarm.rest, args=[60])
@@ -66,7 +66,7 @@ def test_a_pull_before_the_rest_counts():
 
 
 def test_earliest_due_message_pulls_the_next_look_forward():
-    """Stored in one transaction: by the last, the others would lie until the mover looks by itself."""
+    """Stored in one transaction: waking for the last would leave the others until the next poll."""
     pulled = []
     sender = Dispatcher(postgresql(), DelayedTable(postgresql(), SALES), pulled.append, lambda addresses, count: None)
     sender.stored([OutgoingMessage(SALES, {}, b"", delay=timedelta(minutes=each)) for each in (5, 1, 9)])

@@ -1,4 +1,4 @@
-"""How long to rest after receives that got nothing."""
+"""Pauses after receives that found nothing."""
 
 import threading
 
@@ -15,7 +15,7 @@ def answered(*took):
 
 
 def test_at_once_after_the_first_and_then_longer_and_longer():
-    """T13 holds: the first is a race with another receiver."""
+    """T13 holds: the first empty receive is a race with another receiver."""
     vain = EmptyReceiveBackoff("Sales")
     assert [vain.after(answered(False), 1) for _ in range(9)] == [0, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1, 1]
     assert vain.after(answered(True, False), 1) == 0
@@ -36,7 +36,7 @@ create trigger refuse before delete on "Sales" for each row execute function ref
 
 
 def test_a_receive_that_fails_was_not_in_vain(endpoint, connection, caplog):
-    """What failed it is told; nobody is sent to look for a trigger that keeps rows without a word."""
+    """Its error is reported; no warning about a trigger that silently keeps rows."""
     connection.run(_REFUSE)
     endpoint.send("Sales", {}, type="Shop.Order")
     endpoint.start()

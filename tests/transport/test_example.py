@@ -1,4 +1,4 @@
-"""The ten lines in examples/ run as they stand."""
+"""The ten lines in examples/ run unchanged."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""The port that takes exhausted messages: within the receive transaction, and where it refuses (wire sheet 8.1)."""
+"""The port for exhausted messages: runs in the receive transaction, and may refuse (wire sheet 8.1)."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -16,7 +16,7 @@ ARCHIVING = replace(QUICK, on_exhausted="archive")
 
 @pytest.fixture
 def archive():
-    """An exhausted port that writes down what it was given, in the transaction it was given."""
+    """An exhausted port that records what it gets, in the transaction it gets."""
 
     class Archive:
         def __init__(self):
@@ -47,7 +47,7 @@ def test_the_archive_is_called_inside_the_receive_transaction(make_endpoint, han
 
 
 def test_an_archive_that_refuses_loses_nothing(make_endpoint, handlers, archive, connection, caplog):
-    """The message stays, others are handled beside it, and it is archived once when the archive works again."""
+    """The message stays, others are handled meanwhile, and it is archived once when the archive works again."""
     archive.refusals = 1
     endpoint = make_endpoint(settings=ARCHIVING, exhausted=archive)
     failing(handlers, Unrecoverable("no"))
@@ -65,7 +65,7 @@ def test_an_archive_that_refuses_loses_nothing(make_endpoint, handlers, archive,
 
 
 def test_an_archive_that_a_call_does_not_run_loses_nothing(make_endpoint, handlers, caplog):
-    """An ``async def``: the message would be gone, and nowhere."""
+    """An ``async def``, whose call does nothing: the message would be lost."""
 
     async def archive(connection, message, failure):
         raise AssertionError("never run")

@@ -1,4 +1,4 @@
-"""Sends inside a connection of the caller's: we commit nothing, whatever he has set up for himself (T8)."""
+"""Sends in the caller's connection: we commit nothing, whatever settings it has (T8)."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ def test_his_commit_sends(endpoint, caller, many):
 
 
 def test_into_a_view_any_number_is_inserted(endpoint, caller, connection):
-    """Also as the first that he asks: what the server refuses to copy must not end his transaction."""
+    """Even as its first statement: a refused COPY must not end its transaction."""
     connection.run('create view "Sold" as select * from "Sales"')
     endpoint.within(caller).send_many("Sold", range(bulk.MANY + 1), type=PLACE)
     assert rows(endpoint.dsn, "Sales") == []
@@ -65,7 +65,7 @@ def test_his_rollback_does_not(endpoint, caller, many):
 
 @pytest.mark.parametrize("many", [1, 3, bulk.MANY + 1])
 def test_expiry_counts_from_the_start_of_his_transaction_in_utc(endpoint, caller, many):
-    """T8: one by one, in a batch, and by COPY, which computes nothing."""
+    """T8: one by one, in a batch, and by COPY, which computes no expressions."""
     with caller.transaction():
         endpoint.within(caller).send_many("Sales", range(many), type=PLACE, ttbr=timedelta(seconds=90))
         left = "extract(epoch from expires - (now() at time zone 'utc'))::int"

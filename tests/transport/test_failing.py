@@ -1,4 +1,4 @@
-"""Failed handlers: what is rolled back, how often it is tried, where it ends (wire sheet 5, 8.1)."""
+"""Failed handlers: what is rolled back, how often it is retried, where it ends (wire sheet 5, 8.1)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -21,7 +21,7 @@ RECEIVED = """select count(*) from pg_stat_activity where datname = current_data
 
 
 class Declined(Exception):
-    """The handler's own."""
+    """An error of the handler."""
 
 
 class Mute(Exception):
@@ -43,7 +43,7 @@ def failing(handlers, error):
 
 @pytest.mark.parametrize("retries", [0, 1, 5])
 def test_immediate_retries_are_counted(endpoint, handlers, spy, retries):
-    """The first attempt and the retries, at once and not by the peek delay; then the error queue."""
+    """First attempt and retries follow at once, not after the peek delay; then the error queue."""
     endpoint.apply(replace(QUICK, immediate_retries=retries, peek_delay=600))
     calls = failing(handlers, Declined("no"))
     endpoint.send("Sales", {}, type=PLACE)
@@ -71,7 +71,7 @@ def test_unrecoverable_exceptions_are_not_retried(make_endpoint, handlers, error
 
 @pytest.mark.parametrize("error", [Mute(), SystemExit(3), KeyboardInterrupt(), Declined("half a character \ud83d")])
 def test_exceptions_that_are_trouble_themselves(endpoint, handlers, error):
-    """One without a readable message looped for ever in the original (wire sheet 13)."""
+    """One without a readable message loops for ever in the original (wire sheet 13)."""
     failing(handlers, error)
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
@@ -81,7 +81,7 @@ def test_exceptions_that_are_trouble_themselves(endpoint, handlers, error):
 
 
 def test_an_error_copy_has_the_shape_of_a_recorded_one(endpoint, handlers, recording):
-    """Wire sheet 7.2, 8.1: names, formats, and what stays of the message."""
+    """Wire sheet 7.2, 8.1: header names, formats, and the kept parts of the message."""
     failing(handlers, Declined("Card refused: 51 <b>"))
     message_id = endpoint.send(
         "Sales",
@@ -142,7 +142,7 @@ def test_a_long_message_and_its_cause(endpoint, handlers):
 
 
 def test_sends_of_a_failed_handler_are_rolled_back(endpoint, handlers, make_endpoint):
-    """Default mode: also what an earlier handler of the same message wrote through the receive's session."""
+    """Default mode: also an earlier handler's writes through the receive's session."""
     make_endpoint("Billing")
     attempts = []
 
@@ -181,7 +181,7 @@ def test_a_missing_destination_fails_the_message(make_endpoint, handlers, spy):
 
 
 def test_second_slot_waits_until_a_refused_send_is_counted(make_endpoint, handlers, connection, spy, monkeypatch):
-    """PostgreSQL gives up the row at the refused statement: the second slot has it before the first can count."""
+    """PostgreSQL releases the row at the refused statement: the second slot gets it before the first can count."""
     remember, has_it = FailureCache.remember, []
 
     def looking(self, *given):

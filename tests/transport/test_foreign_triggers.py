@@ -1,4 +1,4 @@
-"""Others' triggers on queues: one that looks names up by the search path fails what it is run for, and nothing else."""
+"""Foreign triggers on queues: one that relies on the search path fails only the statement it runs for."""
 
 import re
 

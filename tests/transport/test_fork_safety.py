@@ -1,4 +1,4 @@
-"""A process that has sent and then forks: its child has sessions and a thread of its own, or they would mix answers."""
+"""A process that forks after sending: its child has its own sessions and thread, or their answers would mix."""
 
 import os
 import select
@@ -22,7 +22,7 @@ MANY = 200
 
 @pytest.fixture
 def forked():
-    """``forked(act)``: a child that does it; ``wait()`` gives its exit code. It does not outlive the test."""
+    """``forked(act)``: a child process that runs it; ``wait()`` returns its exit code. It ends with the test."""
     children = {}
 
     def fork(act):
@@ -80,7 +80,7 @@ def test_send_of_a_forked_child_is_notified(make_endpoint, forked, connect, data
 
     assert forked(send)() == 0
     assert list(listener.notifications(timeout=PATIENCE))
-    sender.send("Sales", 2, type=PING)  # the parent's own session is as it was
+    sender.send("Sales", 2, type=PING)  # the parent's own session is unchanged
     assert len(rows(database, "Sales")) == 2
 
 
@@ -107,7 +107,7 @@ Endpoint("Sales", sys.argv[1], handlers=handlers, settings=settings).run()
 
 @pytest.mark.parametrize("way", ["sys.exit()", "1 / 0", "return"])
 def test_a_child_that_a_handler_forks_does_not_become_a_second_receiver(make_endpoint, database, way):
-    """It came back from the handler, on the session that its parent has: one read the answers of the other."""
+    """It returned from the handler on its parent's session: each read the other's answers."""
     for name in ("Sales", "Billing"):
         make_endpoint(name)
     make_endpoint().send_many("Sales", range(4), type=PING)

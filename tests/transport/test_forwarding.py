@@ -1,4 +1,4 @@
-"""A due message whose destination refuses it only at the commit: it ends like one that was refused at once."""
+"""A due message that its destination refuses only at the commit ends like one that was refused at once."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +15,7 @@ REMIND = "Shop.Remind"
 
 @pytest.fixture
 def refuse(connection):
-    """``refuse(body)``: what Billing raises, with this body, at the commit of each row that it gets."""
+    """``refuse(body)``: Billing raises this PL/pgSQL at the commit of each row it gets."""
 
     def refuse(body):
         connection.run(f"""create function refuse() returns trigger language plpgsql as $$ {body} $$""")
@@ -26,7 +26,7 @@ def refuse(connection):
 
 
 def in_the_error_queue(endpoint):
-    """Headers of the one message that is there."""
+    """Headers of its only message."""
     until(lambda: rows(endpoint.dsn, "error"))
     finished(endpoint)
     (row,) = rows(endpoint.dsn, "error")
@@ -51,7 +51,7 @@ def test_forward_refused_at_the_commit_goes_to_the_error_queue(mode, make_endpoi
 
 
 def test_a_deadlock_at_the_commit_is_nobodys_fault(make_endpoint, connection, refuse):
-    """It is tried again until it goes through."""
+    """It is retried until it succeeds."""
     make_endpoint("Billing")
     connection.run("create sequence tries")
     refuse("begin if nextval('tries') < 3 then raise 'later' using errcode = '40P01'; end if; return null; end")

@@ -1,4 +1,4 @@
-"""What handlers do with the session and the context of their message, and with what they kept of an earlier one."""
+"""What handlers may do with their message's session and context, and with those kept from an earlier message."""
 
 from dataclasses import replace
 
@@ -24,8 +24,9 @@ def settings(request):
 
 @pytest.fixture
 def four_of_five(make_endpoint, handlers, spy, settings):
-    """``four_of_five(act)``: the second of five acts, is tried twice and ends in the error queue. The others are
-    handled, and what each of them sent is sent once."""
+    """``four_of_five(act)``: the second message runs ``act``, is tried twice and ends in the error queue. The others
+    are handled, and each one's sends happen once.
+    """
 
     def run(act):
         make_endpoint("Billing")
@@ -50,7 +51,7 @@ def four_of_five(make_endpoint, handlers, spy, settings):
 
 
 def test_handler_that_closes_the_session_is_refused(four_of_five):
-    """It would be closed at the end of the block."""
+    """The block would close it at its end."""
     told = []
 
     def act(context):
@@ -66,7 +67,7 @@ def test_handler_that_closes_the_session_is_refused(four_of_five):
 
 
 def test_handler_that_closes_the_raw_connection_fails(four_of_five, spy):
-    """As if the database had gone, it came back and was tried for ever; what is behind it was never handled."""
+    """Taken for a lost database, it was retried for ever, and later messages were never handled."""
     four_of_five(lambda context: context.connection.raw.close())
     assert "closed the session" in "".join(map(str, spy.errors))
 
@@ -82,7 +83,7 @@ def test_handler_that_closes_the_raw_connection_and_raises_fails(four_of_five):
 @pytest.mark.parametrize("then", ["returns", "raises"])
 @pytest.mark.parametrize("left", ["a stream", "a copy"])
 def test_handler_that_leaves_a_result_unread_fails(four_of_five, left, then):
-    """The driver would wait for ever for whoever reads it: the slot stood still, and its row with it."""
+    """The driver would wait for ever for a reader: the slot hung, and its row with it."""
     kept = []
 
     def act(context):
@@ -100,7 +101,7 @@ def test_handler_that_leaves_a_result_unread_fails(four_of_five, left, then):
 
 
 def test_session_setting_of_a_handler_stops_no_later_message(make_endpoint, handlers, settings):
-    """Without ``local`` it outlives the transaction: the slot's next receive is refused, and then has a new session."""
+    """Without ``local`` it outlives the transaction: the slot's next receive is refused, then gets a new session."""
     seen = []
 
     @handlers.handle(PING)
@@ -117,7 +118,7 @@ def test_session_setting_of_a_handler_stops_no_later_message(make_endpoint, hand
 
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_a_session_of_an_earlier_message_refuses(make_endpoint, handlers, spy, batch_size):
-    """Also where it would roll back and begin again, which would end the message under way unnoticed."""
+    """Also a rollback and begin, which would silently end the current message's transaction."""
     kept, told = [], []
 
     @handlers.handle(PING)
@@ -138,7 +139,7 @@ def test_a_session_of_an_earlier_message_refuses(make_endpoint, handlers, spy, b
 
 @pytest.mark.parametrize("immediate", [False, True])
 def test_send_after_the_message_has_ended_is_refused(make_endpoint, handlers, spy, immediate):
-    """By a thread of the handler's, say: it would get an id, and be sent by nobody."""
+    """For example by a handler's thread: it would return an id, and nothing would be sent."""
     kept = []
     handlers.handle(PING)(lambda number, context: kept.append(context))
     endpoint = make_endpoint()

@@ -1,4 +1,4 @@
-"""Handlers that end the transaction their message came in: each fails alone, and sends nothing."""
+"""Handlers that end their message's transaction: each fails alone and sends nothing."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ CALM = 40
 
 @pytest.mark.parametrize("word", ["commit", "rollback"])
 def test_a_handler_that_ends_the_transaction_is_told(endpoint, handlers, caplog, word):
-    """With it goes what it was to cover: for the message it is a failure, not one more success."""
+    """The message's guarantees end with it, so it counts as a failure, not as a success."""
     attempts = []
 
     @handlers.handle(PING)
@@ -39,7 +39,7 @@ AGAIN = [("commit", 1, 0), ("rollback", 6, 1)]
 @pytest.mark.parametrize(("word", "tried", "dead"), AGAIN)
 @pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only"])
 def test_a_handler_that_ends_the_transaction_and_begins_another(make_endpoint, handlers, spy, mode, word, tried, dead):
-    """What it wrote there, and what it sent, was to be one commit with its message: it fails, and none of it counts."""
+    """Its writes and sends were meant for one commit with the message: it fails, and none of them is committed."""
     make_endpoint("Billing")
 
     @handlers.handle(PING)
@@ -64,8 +64,9 @@ def test_a_handler_that_ends_the_transaction_and_begins_another(make_endpoint, h
 
 @pytest.fixture
 def batch_of_ten(make_endpoint, handlers):
-    """``batch_of_ten(at_fault, act, retries)``: each sends, then acts. All but that one are handled, and what each of
-    them sent is sent once; itself it fails."""
+    """``batch_of_ten(at_fault, act, retries)``: each message sends, then acts. All but ``at_fault`` are handled, and
+    their sends happen once.
+    """
 
     def run(at_fault, act, retries):
         make_endpoint("Billing")
@@ -117,7 +118,7 @@ def test_handler_that_begins_another_transaction_harms_no_other(batch_of_ten, wo
 
 
 def test_rollback_through_another_messages_session_harms_no_other(batch_of_ten):
-    """The driver's own, kept in a cache, say: no savepoint of its own stands when it rolls back, and nothing fails."""
+    """The driver's connection, kept in a cache: its rollback finds no savepoint and raises no error."""
     kept = []
 
     def act(number, context):
@@ -131,7 +132,7 @@ def test_rollback_through_another_messages_session_harms_no_other(batch_of_ten):
 
 @pytest.mark.parametrize("where", ["its own session", "that of another message"])
 def test_rolled_back_messages_taken_elsewhere_are_not_sent_for(make_endpoint, handlers, connect, database, where):
-    """As after a commit its row is gone, but whoever took it sends for it, and for all that came back with it."""
+    """Its row is gone, as after a commit. The other receiver sends for it, and for all that came back with it."""
     make_endpoint("Billing")
     kept, handled, taken = [], [], []
 

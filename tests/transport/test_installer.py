@@ -1,4 +1,4 @@
-"""Tables that we make are tables that endpoints make (T1; wire sheet 1)."""
+"""Tables that we create equal those of the original's endpoints (T1; wire sheet 1)."""
 
 import threading
 from contextlib import suppress
@@ -61,7 +61,7 @@ def test_creating_twice_changes_nothing(connection):
 
 
 def test_role_without_create_uses_existing_tables(endpoint, connection, connect, database):
-    """Production gives its endpoints no more than they need."""
+    """In production, endpoints have no more rights than they need."""
     connection.run("create role only_runs")
     connection.run("revoke create on schema public from public")
     session = connect(database)
@@ -106,7 +106,7 @@ def test_an_endpoint_creates_what_it_needs(endpoint, connection):
     assert [table.tablename for table in tables] == ["Sales", "Sales.Delayed", "SubscriptionRouting", "error"]
 
 
-# Two sessions create one table at the same moment: the second waits for the first, and is content either way (T1).
+# Two sessions create a table at once: the second waits for the first and succeeds either way (T1).
 SALES = Address("public", "Sales")
 KINDS = {
     "queue": lambda: TableQueue(postgresql(), SALES),
@@ -123,7 +123,7 @@ def sessions(database, connect):
 
 
 def in_thread(act, *arguments):
-    """Start it; give the thread and what it raised."""
+    """Run it in a thread; return the thread and the list of its errors."""
     raised = []
 
     def run():
@@ -155,7 +155,7 @@ def test_the_second_waits_for_the_first(kind, commits, sessions, connection):
 
 
 def test_two_endpoints_are_set_up_at_once(database, sessions, connection):
-    """Their shared tables too; the first is held up half way."""
+    """With their shared tables; the first is held up halfway."""
     endpoints = [Endpoint(name, database) for name in ("Sales", "Billing")]
     with sessions[0].transaction():
         Subscriptions(Addressing(postgresql(), "public")).create(sessions[0])

@@ -1,4 +1,4 @@
-"""Bodies as JSON: what the quick writer gives is what ``json`` gives (T5)."""
+"""JSON bodies: the fast writer writes what ``json`` writes (T5)."""
 
 import json
 from collections import namedtuple

@@ -1,4 +1,4 @@
-"""Log lines say which message they are about, as fields."""
+"""Log lines name their message in fields."""
 
 import io
 import json
@@ -58,7 +58,7 @@ def test_log_lines_of_a_handler_and_of_its_message_have_its_fields(endpoint, han
 
 @pytest.fixture
 def written():
-    """What a log for people would be, by the formatter of the settings."""
+    """The text log, by the formatter of the settings."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     line = dict(base_settings.LOGGING["formatters"]["line"])

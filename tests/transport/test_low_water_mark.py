@@ -1,4 +1,4 @@
-"""Receives pass over the dead rows of what was taken, and over nothing else."""
+"""Receives skip the dead rows of received messages, and nothing else."""
 
 import threading
 from dataclasses import replace
@@ -33,7 +33,7 @@ def test_the_mark_follows_what_is_taken():
 
 
 def test_rolled_back_row_is_not_passed_by_an_earlier_receive():
-    """Its answer comes after the rollback, from a snapshot in which the row was still locked."""
+    """Its answer arrives after the rollback, but from a snapshot in which the row was still locked."""
     low = LowWaterMarks()
     low.peeked(5)
     before = low.mark
@@ -69,7 +69,7 @@ def test_each_receive_begins_behind_those_that_are_out():
 
 
 def asked(endpoint, monkeypatch):
-    """From where each receive statement looks."""
+    """The lower bound of each receive statement."""
     lows, receiving = [], TableQueue.receiving
 
     def spied(queue, low, most=1):
@@ -93,7 +93,7 @@ def test_slots_do_not_look_through_what_others_have_in_hand(endpoint, handlers, 
 
 @pytest.mark.usefixtures("one_look")
 def test_a_receive_that_is_begun_again_passes_over_nothing(endpoint, handlers, monkeypatch):
-    """Behind a pooler no receive begins in the round trip of the commit before it: each is asked for twice."""
+    """Behind a pooler no receive begins together with the previous commit: each receive is sent twice."""
     lows = asked(endpoint, monkeypatch)
     monkeypatch.setattr(
         ReceiveTransaction, "commit_and_begin", lambda transaction, receiving: (transaction.session, None)
@@ -114,7 +114,7 @@ def buffers(connection, statement, params):
 
 
 def test_dead_rows_below_the_mark_cost_nothing(queue, connection, connect, database):
-    """Vacuum is held by an old snapshot; from the lowest seq a receive walks through all of them."""
+    """An old snapshot holds back vacuum; from the lowest seq a receive walks through all dead rows."""
     holder = connect(database)
     holder.run("begin isolation level repeatable read")
     holder.value("select count(*) from pg_class")
@@ -129,7 +129,7 @@ def test_dead_rows_below_the_mark_cost_nothing(queue, connection, connect, datab
 
 
 def test_a_row_that_comes_back_between_the_two_looks_of_a_peek(queue, connection):
-    """The lowest was in somebody's hands, the highest no longer is: one waits, and the mark passes over nothing."""
+    """The lowest row was locked, the highest no longer is: one waits, and the mark skips nothing."""
     queue.send(connection, [OutgoingMessage(queue.address, {}, b"")])
     connection.run("create sequence looks")
     connection.run("""create view "Coming back" as select * from "Sales" where nextval('looks') > 1""")
@@ -138,7 +138,7 @@ def test_a_row_that_comes_back_between_the_two_looks_of_a_peek(queue, connection
 
 
 def test_a_million_rows_are_found_by_the_index(queue, connection):
-    """Whatever the planner thinks of an empty table's statistics."""
+    """Whatever the planner makes of an empty table's statistics."""
     connection.run(
         """insert into "Sales" (id, headers, body) select gen_random_uuid(), '{}', '' from generate_series(1, 50000)"""
     )
@@ -151,10 +151,10 @@ def test_a_million_rows_are_found_by_the_index(queue, connection):
 
 
 def test_a_lower_seq_that_commits_late_is_not_missed(endpoint, handlers, connection, monkeypatch):
-    """Neither in an idle queue, at the next peek, nor in a busy one, before its backlog is through.
+    """Neither in an idle queue, at the next peek, nor in a busy one, before its backlog is done.
 
-    Two receivers, which pass over what lies below the mark until a peek sets it anew: here after 0.1 s, in which
-    handlers of 0.01 s get through twenty messages, and through fewer where the machine is slow.
+    Two receivers skip rows below the mark until a peek sets it anew, here after 0.1 s. In that time handlers of 0.01 s
+    finish twenty messages, or fewer on a slow machine.
     """
     monkeypatch.setattr(QueuePeeker, "good_for", 0.1)
     handled, committed, never = [], threading.Event(), threading.Event()
@@ -184,7 +184,7 @@ def test_a_lower_seq_that_commits_late_is_not_missed(endpoint, handlers, connect
 
 
 def test_failed_message_is_retried_next(endpoint, handlers):
-    """Not when the next peek finds it: with one receiver, order is kept also through failures."""
+    """Not only at the next peek: with one receiver, failures keep the order too."""
     tried = []
 
     @handlers.handle(PING)
@@ -203,7 +203,7 @@ def test_failed_message_is_retried_next(endpoint, handlers):
 
 
 def test_seqs_below_zero_are_messages_too(endpoint, handlers, connection):
-    """Nobody makes them; a row moved by hand may have one."""
+    """No sequence creates them, but a row moved by hand may have one."""
     handled = []
     handlers.handle(PING)(lambda number, context: handled.append(number))
     endpoint.send("Sales", 1, type=PING)

@@ -1,4 +1,4 @@
-"""With one receiver each producer's messages are handled in the order in which it committed them (T7)."""
+"""With one receiver, each producer's messages are handled in the order of their commits (T7)."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,11 +17,11 @@ STEPS = st.lists(st.tuples(st.integers(0, PRODUCERS - 1), st.booleans()), min_si
 
 
 class Rollback(Exception):
-    """Thrown into a producer's transaction."""
+    """Raised in a producer's transaction."""
 
 
 class Producer:
-    """One message a transaction, which stays open until the producer's next turn."""
+    """One message per transaction, open until the producer's next turn."""
 
     def __init__(self, number, endpoint, session):
         self.number, self.committed = number, []
@@ -57,7 +57,7 @@ class Producer:
 @settings(max_examples=12)
 @given(steps=STEPS, failing=st.sets(st.integers(0, 8)))
 def test_under_interleaved_rollbacks_and_retries(endpoint, handlers, connect, batch_size, steps, failing):
-    """Producers commit and roll back across each other, and some messages fail twice before they are handled."""
+    """Producers commit and roll back in turns, and some messages fail twice before they succeed."""
     handled, tried = [], []
     handlers._by_type.clear()
 

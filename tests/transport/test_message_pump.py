@@ -22,13 +22,13 @@ PING = "Shop.Ping"
 
 @pytest.fixture
 def asked(server, connection):
-    """The server's log of what ``Sales`` asks."""
+    """Statements of ``Sales`` in the server's log."""
     return StatementsLog(server, connection, "Sales").asked
 
 
 @pytest.fixture
 def gate(handlers):
-    """Handlers of PING wait here; ``gate.seen`` are the numbers in the order in which they began and ended."""
+    """Handlers of PING wait here; ``gate.seen`` has the numbers in the order of starts and ends."""
     gate = threading.Event()
     gate.seen = []  # type: ignore[attr-defined]
 
@@ -52,7 +52,7 @@ def test_the_first_peek_is_at_once(endpoint, gate):
 
 
 def test_then_by_the_delay_which_is_changed_while_it_runs(endpoint, gate, asked):
-    """T14, C5: nothing looks before the delay is over; a shorter delay counts at once."""
+    """T14, C5: no peek before the delay ends; a shorter delay takes effect at once."""
     endpoint.apply(replace(QUICK, peek_delay=600))
     endpoint.start()
     until(lambda: asked() == ["peek"])
@@ -65,7 +65,7 @@ def test_then_by_the_delay_which_is_changed_while_it_runs(endpoint, gate, asked)
 
 @pytest.mark.usefixtures("one_look")
 def test_an_empty_receive_goes_straight_back_to_peek(endpoint, gate, connection, asked):
-    """T13: two rows far apart look like a thousand; one receive finds nothing, and the next statement is a peek."""
+    """T13: two rows far apart look like a thousand; one receive finds nothing, and a peek follows."""
     endpoint.apply(replace(QUICK, peek_delay=600, concurrency=1))
     for number in (1, 2):
         endpoint.send("Sales", number, type=PING)
@@ -79,7 +79,7 @@ def test_an_empty_receive_goes_straight_back_to_peek(endpoint, gate, connection,
 @pytest.mark.usefixtures("one_look")
 @pytest.mark.parametrize("held", [True, False], ids=["while handlers run", "when they are done"])
 def test_four_slots_go_back_to_peek_after_empty_receives(endpoint, gate, connection, asked, held):
-    """T13: of the thousand that the peek counted two are there. Whoever has begun may find nothing, nobody follows."""
+    """T13: of the thousand that the peek counted there are two. Receives under way may be empty; no more follow."""
     endpoint.apply(replace(QUICK, peek_delay=600, concurrency=4))
     numbers = (-1, -2) if held else (1, 2)
     for number in numbers:
@@ -114,7 +114,7 @@ def test_two_receivers_ask_no_more_empty_receives_than_slots_per_peek(make_endpo
 
 
 def test_refused_commit_takes_no_pipelined_receive_with_it(endpoint, handlers, connection):
-    """A refused commit in between takes nothing with it, and what is behind it comes all the same."""
+    """A refused commit in between affects no other message, and later ones arrive all the same."""
     connection.run("create table parent (id integer primary key)")
     connection.run("create table child (id integer references parent deferrable initially deferred)")
     seen = []
@@ -147,7 +147,7 @@ def test_max_records_bounds_the_receives_of_one_peek(endpoint, gate, asked):
 
 
 def test_a_slow_handler_does_not_hold_the_queue(endpoint, gate):
-    """T12, as set by default: back to peek when the receives have answered."""
+    """T12, the default: back to peek once the receives have answered."""
     endpoint.send("Sales", -1, type=PING)
     endpoint.start()
     until(lambda: gate.seen == [-1])
@@ -158,7 +158,7 @@ def test_a_slow_handler_does_not_hold_the_queue(endpoint, gate):
 
 
 def test_back_to_peek_only_when_handlers_are_done(endpoint, gate):
-    """T12, the document's words. A peek before that would find nothing, and be the last for long."""
+    """T12, as the document says. An earlier peek would find nothing, and be the last for long."""
     endpoint.apply(replace(QUICK, repeek_after="handlers", peek_delay=600))
     for number in (-1, 1):
         endpoint.send("Sales", number, type=PING)
@@ -171,7 +171,7 @@ def test_back_to_peek_only_when_handlers_are_done(endpoint, gate):
 
 
 def test_never_more_at_once_than_concurrency(endpoint, handlers, spy):
-    """T11: it is reached, and never passed; also while it changes."""
+    """T11: the limit is reached and never exceeded, even while it changes."""
     together = threading.Barrier(3)
 
     @handlers.handle("Shop.Meet")
@@ -188,7 +188,7 @@ def test_never_more_at_once_than_concurrency(endpoint, handlers, spy):
 
 
 def test_concurrency_changes_while_messages_are_in_hand(endpoint, gate, spy):
-    """C5: more at once; fewer as soon as what is in hand is done."""
+    """C5: a higher limit takes effect at once, a lower one as soon as messages in flight are done."""
     for number in (-1, -2, -3, -4):
         endpoint.send("Sales", number, type=PING)
     endpoint.start()
@@ -249,7 +249,7 @@ def test_stop_finishes_what_is_in_hand(endpoint, gate):
 
 
 def test_stop_lets_go_of_what_takes_too_long(endpoint, gate):
-    """The message is back in its queue at once, not when the handler ends."""
+    """Its message is back in the queue at once, not when the handler ends."""
     endpoint.send("Sales", -1, type=PING)
     endpoint.start()
     until(lambda: gate.seen == [-1])
@@ -263,7 +263,7 @@ def test_stop_lets_go_of_what_takes_too_long(endpoint, gate):
 
 
 def test_ctrl_c_ends_no_more_than_the_waiting(endpoint):
-    """The thread that peeks goes on until ``stop`` has waited for it: its session is its own until then."""
+    """The peeking thread runs on until ``stop`` has waited for it, and keeps its session until then."""
     endpoint.start()
     (peeking,) = (each for each in threading.enumerate() if each.name == "Sales peek")
     ctrl_c_while_it_waits()
@@ -273,7 +273,7 @@ def test_ctrl_c_ends_no_more_than_the_waiting(endpoint):
 
 
 def test_stop_waits_for_a_peek_and_keeps_silent_where_it_cuts_it_off(endpoint, connect, caplog):
-    """As a person sees it who ends a process that has just peeked: nothing failed, and nothing is tried again."""
+    """Ending a process that has just begun a peek logs no failure and no retry."""
     endpoint.apply(replace(QUICK, peek_delay=0.01))
     locking = connect(endpoint.dsn)
     with locking.transaction():
@@ -288,7 +288,7 @@ def test_stop_waits_for_a_peek_and_keeps_silent_where_it_cuts_it_off(endpoint, c
 
 
 def test_ctrl_c_while_it_starts_waits_until_it_has_started(endpoint, gate, monkeypatch):
-    """The first message may be handled before all threads run; then stop() finds all of them."""
+    """The first message may be handled before all threads run; stop() then finds all of them."""
     start, others = DueMessageMover.start, set(threading.enumerate())
     monkeypatch.setattr(DueMessageMover, "start", lambda mover: (signal.raise_signal(signal.SIGINT), start(mover)))
     endpoint.run()
@@ -301,7 +301,7 @@ def test_ctrl_c_while_it_starts_waits_until_it_has_started(endpoint, gate, monke
 
 
 def ctrl_c_while_it_waits():
-    """For the main thread, once it is in ``wait`` and no longer in code of ours."""
+    """Send Ctrl-C to the main thread once it is in ``wait`` and outside our code."""
     main = threading.main_thread().ident
 
     def waits():

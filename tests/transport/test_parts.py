@@ -1,4 +1,4 @@
-"""The small parts that need no database: handlers, serializers, failures, breaker."""
+"""Small parts that need no database: handlers, serializers, failures, breaker."""
 
 import threading
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_handlers_of_every_type_once_the_concrete_first():
 
 
 def test_serializers_by_content_type():
-    """T5: the main one writes, and reads what it does not know."""
+    """T5: the main one writes, and reads unknown content types."""
     serializers = Serializers(JsonSerializer(), RawSerializer())
     assert serializers.dump({"ü": 1}) == '{"ü":1}'.encode()
     assert serializers.dump(bytearray(b"\0")) == b"\0"
@@ -86,7 +86,7 @@ def test_failures_are_counted_by_row_and_the_oldest_forgotten():
 
 
 def test_failures_fill_no_memory_however_long_their_traces_are():
-    """A row that another process finished is never forgotten otherwise, and traces may be of any length."""
+    """A row that another process finished is otherwise kept for ever, and traces have any length."""
     failures = FailureCache(characters=10_000)
     long = replace(failure(), stack_trace="x" * 4_000, message="")
     for row in range(100):
@@ -106,7 +106,7 @@ def attempted(attempts=1, settings=None, headers=None, **more):
 
 
 def test_when_a_message_is_tried_again():
-    """Wire sheet 8.1: five times at once, then after 10, 20, 30 s, each time as often again."""
+    """Wire sheet 8.1: five retries at once, then rounds after 10, 20, 30 s with as many."""
     assert standard(attempted(5)) == Immediately()
     assert standard(attempted(6)) == After(timedelta(seconds=10))
     assert standard(attempted(6, headers={h.RETRIES: "2"})) == After(timedelta(seconds=30))
@@ -134,7 +134,7 @@ def test_a_failure_knows_its_cause_and_never_raises():
 
 
 def test_the_breaker_arms_triggers_and_disarms(caplog):
-    """Wire sheet 6: 1 s between attempts, 10 s once nothing has worked for 30 s; a deadlock is no trouble."""
+    """Wire sheet 6: 1 s between attempts, 10 s once nothing has succeeded for 30 s; a deadlock does not count."""
     now = [0.0]
     breaker = CircuitBreaker("Peeking", clock=lambda: now[0])
     assert breaker.failed(Deadlock()) == 0

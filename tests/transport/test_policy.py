@@ -20,7 +20,7 @@ ALONE = replace(QUICK, concurrency=1)
 
 @pytest.fixture
 def judged(make_endpoint, handlers):
-    """``judged(policy)``: an endpoint whose handler always fails; ``judged.given`` is what the policy was given."""
+    """``judged(policy)``: an endpoint whose handler always fails; ``judged.given`` has the policy's arguments."""
     given = []
 
     def judged(policy, error=None, settings=ALONE, **options):
@@ -67,7 +67,7 @@ def test_policy_may_choose_another_error_queue(judged, make_endpoint):
 
 @pytest.fixture
 def pinged(handlers):
-    """What was handled of all that lay behind the message that failed."""
+    """Messages behind the failed one that were handled."""
     bodies = []
     handlers.handle("Shop.Ping")(lambda body, context: bodies.append(body))
     return bodies
@@ -83,7 +83,7 @@ def run_with_one_behind(endpoint):
 @pytest.mark.parametrize("batch_size", [1, 10])
 @pytest.mark.parametrize("named", ["Typo", '"unclosed'])
 def test_an_error_queue_that_takes_nothing_leaves_it_to_the_settings(judged, pinged, caplog, named, batch_size):
-    """Or the first that failed would keep all behind it waiting."""
+    """Otherwise the first failure would block all messages behind it."""
     endpoint = judged(lambda attempted: Exhaust(named), settings=replace(ALONE, batch_size=batch_size))
     run_with_one_behind(endpoint)
     assert pinged == [2]
@@ -108,7 +108,7 @@ def test_an_error_queue_that_refuses_leaves_it_to_the_settings(
     endpoint = judged(lambda attempted: Exhaust("Refused"), settings=replace(ALONE, batch_size=batch_size))
     REFUSALS[refusal](connection)
     run_with_one_behind(endpoint)
-    assert set(pinged) == {2}  # twice where the commit of its batch was refused
+    assert set(pinged) == {2}  # twice if the commit of its batch was refused
     (row,) = rows(endpoint.dsn, "error")
     assert h.parse(row.headers)[h.EXCEPTION_MESSAGE] == "no"
     assert rows(endpoint.dsn, "Refused") == []
@@ -157,7 +157,7 @@ def test_error_queue_without_insert_right_leaves_it_to_the_archive(
 
 @pytest.mark.parametrize("deferred", [False, True], ids=["at the insert", "at the commit"])
 def test_error_queue_insert_is_retried_after_a_deadlock(judged, make_endpoint, connection, deferred):
-    """Nothing is wrong with it, so the policy still has its way."""
+    """The insert itself is sound, so the policy still applies."""
     make_endpoint("Refused")
     endpoint = judged(lambda attempted: Exhaust("Refused"))
     connection.run("create sequence tries")

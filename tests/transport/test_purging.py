@@ -1,4 +1,4 @@
-"""Purging: all or what has expired, in chunks, counted, past what is in hand (wire sheet 12.6)."""
+"""Purging: all messages or the expired ones, in chunks, counted, skipping those in flight (wire sheet 12.6)."""
 
 from datetime import timedelta
 
@@ -48,7 +48,7 @@ def test_only_what_has_expired(queue, connection, database, connect):
 
 
 def test_each_chunk_is_a_commit_of_its_own(queue, connection, database, connect):
-    """What stops it half way has purged the first half."""
+    """A failure halfway leaves the first half purged."""
     connection.run("create function refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'")
     connection.run(
         'create trigger t before delete on "Sales" for each row when (old.seq = 8) execute function refuse()'

@@ -1,4 +1,4 @@
-"""A new message is noticed at once where our sender and our receiver meet, and by the peek delay everywhere else."""
+"""A new message is noticed at once between our sender and our receiver, otherwise after the peek delay."""
 
 import threading
 from dataclasses import replace
@@ -27,7 +27,7 @@ def handled(handlers):
 
 
 def rests(receiver):
-    """It has nothing in hand, waits for its peek delay or to be woken, and nobody has woken it."""
+    """Whether it has nothing in flight and waits for its peek delay or a wake-up, with none pending."""
     signals = receiver._receivers.by_queue[receiver.queue.address]._signals
     with signals.changed:
         return not signals._woken and not receiver.in_flight and bool(signals.changed._waiters)
@@ -35,13 +35,13 @@ def rests(receiver):
 
 @pytest.fixture
 def patient(monkeypatch):
-    """The last word is waited for, however slow the machine is."""
+    """The sender's last notification is waited for, however slow the machine is."""
     monkeypatch.setattr(queue_notifications, "LAST_SECONDS", 60.0)
 
 
 @pytest.fixture
 def listening(monkeypatch):
-    """``listening(receiver, act)``: wait until it listens after ``act``, and has looked for what was sent before."""
+    """``listening(receiver, act)``: after ``act``, wait until it listens and has peeked for earlier sends."""
 
     def listening(receiver, act=None):
         hear, heard = receiver._heard, threading.Event()
@@ -54,7 +54,7 @@ def listening(monkeypatch):
 
 
 def heard(listener, seconds=0.5):
-    """What comes until nothing more has come for so long."""
+    """Notifications until none has come for that long."""
     found = []
     while more := list(listener.notifications(timeout=seconds)):
         found += more
@@ -62,7 +62,7 @@ def heard(listener, seconds=0.5):
 
 
 def told(listener):
-    """As ``heard``, where something must come."""
+    """Like ``heard``, but at least one must come."""
     return until(lambda: list(listener.notifications(timeout=0.1))) + heard(listener)
 
 
@@ -75,7 +75,7 @@ def test_a_sender_elsewhere_wakes_a_receiver(make_endpoint, handled, listening):
 
 
 def test_due_delayed_message_wakes_its_receiver(make_endpoint, handled, listening):
-    """Its mover puts it into the queue, which is a send like any other."""
+    """Its mover inserts it into the queue, which notifies like any send."""
     receiver = make_endpoint(settings=SLOW)
     listening(receiver)
     receiver.send("Sales", "due", type=PING, delay=timedelta(seconds=0.3))
@@ -92,7 +92,7 @@ def test_a_handler_wakes_the_receiver_of_what_it_sent(make_endpoint, handlers, h
 
 
 def test_foreign_send_waits_for_the_peek_delay(make_endpoint, handled, listening):
-    """No trigger stands on a table: a foreign sender tells nobody."""
+    """There is no trigger on the table: a foreign sender notifies nobody."""
     receiver = make_endpoint(settings=SLOW)
     listening(receiver)
     insert(receiver.dsn, "Sales", '{"NServiceBus.EnclosedMessageTypes":"Shop.Ping"}', b"1")
@@ -105,7 +105,7 @@ def test_foreign_send_waits_for_the_peek_delay(make_endpoint, handled, listening
     ("rush", "apart"), [pytest.param(1e9, "APART_SECONDS", id="few"), pytest.param(0, "RUSH_SECONDS", id="a rush")]
 )
 def test_many_sends_share_a_notification(rush, apart, make_endpoint, connect, database, monkeypatch, patient):
-    """All that is sent before the next may be told, which here is when the sender ends."""
+    """All sends before the next allowed notification share it; here it goes out when the sender stops."""
     for name, value in {"RUSH": rush, "APART_SECONDS": 0.0, "RUSH_SECONDS": 0.0, apart: 600.0}.items():
         monkeypatch.setattr(queue_notifications, name, value)
     sender, listener = make_endpoint(settings=SLOW), connect(database)
@@ -129,7 +129,7 @@ def test_a_rush_is_counted_in_messages(make_endpoint, connect, database, monkeyp
 
 
 def test_nothing_is_told_before_the_commit_or_without_one(make_endpoint, handlers, connect, database):
-    """It would wake a receiver that finds nothing, and then rests."""
+    """It would wake a receiver that finds nothing and then pauses."""
     make_endpoint("Billing", settings=SLOW)
     receiver, listener = make_endpoint(settings=replace(SLOW, immediate_retries=0)), connect(database)
     listener.listen(channel(postgresql(), Address("public", "Billing")))
@@ -172,7 +172,7 @@ def test_a_lost_session_is_replaced(make_endpoint, handled, connection, listenin
 
 
 def test_a_server_that_allows_no_idle_sessions_is_no_failure(make_endpoint, handled, connection, listening, caplog):
-    """Others are opened when they are needed; one that listens, or tells, has nothing to do but to wait."""
+    """Other sessions reopen when needed; one that listens or notifies mostly waits."""
     database = connection.value("select current_database()")
     connection.run(f"alter database {database} set idle_session_timeout = '100ms'")
     receiver, sender = make_endpoint(settings=SLOW), make_endpoint("Shop.Web", settings=SLOW)
@@ -195,7 +195,7 @@ def test_notifications_are_switched_on_and_off_at_run_time(make_endpoint, handle
     listening(receiver, lambda: receiver.apply(SLOW))
     sender.send("Sales", "on", type=PING)
     until(lambda: handled == ["on"])
-    receiver.apply(replace(SLOW, notify=False))  # which makes it look once more
+    receiver.apply(replace(SLOW, notify=False))  # which triggers another peek
     until(lambda: rests(receiver))
     listener = connect(database)
     listener.listen(SALES)

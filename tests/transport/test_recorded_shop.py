@@ -1,4 +1,4 @@
-"""The recorded shop, drained by endpoints of ours: what they leave behind parses by the rules of the wire."""
+"""The recorded shop, drained by our endpoints: all messages they leave follow the wire format."""
 
 from collections import Counter
 from dataclasses import replace
@@ -32,12 +32,12 @@ def found(connection, table):
 
 
 def broken(rule, texts):
-    """Each kind of breach, and how often."""
+    """Kinds of violations, counted."""
     return Counter(breach for text in texts for breach in rule(text))
 
 
 def test_the_rules_hold_for_what_endpoints_wrote(recording, connect):
-    """Or they would be rules of ours."""
+    """Otherwise the rules would only describe our own messages."""
     connection = connect(recording)
     sample = (
         "(select headers from {} where headers like '%%\"NServiceBus.MessageId\"%%' order by seq desc limit 2000) t"
@@ -69,7 +69,7 @@ def test_the_rules_can_be_broken(text, said):
 
 @pytest.fixture
 def shop(recorded_database, connect):
-    """What was delayed is due, of the long backlog its beginning is left, error and audit queue are empty."""
+    """Delayed messages are due, the long backlog keeps its beginning, error and audit queue are empty."""
     connection = connect(recorded_database)
     connection.run('delete from "Sales" where seq > (select seq from "Sales" order by seq offset 300 limit 1)')
     connection.run("truncate error, audit")
@@ -79,7 +79,7 @@ def shop(recorded_database, connect):
 
 
 def test_our_endpoints_drain_it(shop, recorded_database, spy):
-    """Received, dropped when over, moved when due, forwarded, retried later, audited, dead: none is lost."""
+    """Received, dropped when expired, moved when due, forwarded, retried later, audited, dead: none is lost."""
     handlers = Handlers()
     for name in HANDLED:
         handlers.handle(f"Shop.Messages.{name}")(answer)
@@ -126,12 +126,12 @@ def test_our_endpoints_drain_it(shop, recorded_database, spy):
 
 
 def made_by_endpoints(texts):
-    """Not the poison, whose headers cannot be read or whose ids are no ids; it passes on as it is."""
+    """Without the poison messages, whose headers are unreadable or whose ids are invalid; they are unchanged."""
     return [text for text in texts if h.MESSAGE_ID in text and '"NServiceBus.MessageId":"m-' not in text]
 
 
 def answer(body, context):
-    """Every third fails; some answer, and some tell others."""
+    """Every third fails; some reply, and some publish."""
     number = UUID(context.message.row_id).int % 3
     if number == 0:
         raise ValueError("declined/rejected: Größe \N{SHOPPING TROLLEY}\nsecond line")
@@ -140,7 +140,7 @@ def answer(body, context):
 
 
 def ids(connection):
-    """Of all that waits or is delayed, and has not expired."""
+    """Ids of all waiting or delayed messages that have not expired."""
     waiting = " union all ".join(
         f"""select headers from "{table}" where expires is null or expires > now() at time zone 'utc'"""
         for table in TABLES
@@ -152,7 +152,7 @@ def ids(connection):
 
 
 def left(connection):
-    """Counted at one instant: while one table is looked at, a handler may write to another."""
+    """Counted in one snapshot: otherwise a handler may write to one table while another is read."""
     waiting = (
         '"Sales"',
         '"Billing"',

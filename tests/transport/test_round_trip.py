@@ -1,4 +1,4 @@
-"""Any headers and bodies survive, whichever way they are sent, up to the handler (T4, T5, T8)."""
+"""Any headers and bodies reach the handler unchanged, whichever way they are sent (T4, T5, T8)."""
 
 import queue
 from datetime import timedelta
@@ -27,7 +27,7 @@ def arrived():
 
 @pytest.fixture
 def running(make_endpoint, arrived):
-    """One that receives bytes and hears of them at once."""
+    """An endpoint that receives bytes and is notified at once."""
     handlers = Handlers()
     handlers.handle("Any")(lambda body, context: arrived.put((context.headers, body)))
     hearing = EndpointSettings(concurrency=1, on_exhausted="error_queue")

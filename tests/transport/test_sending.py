@@ -1,4 +1,4 @@
-"""What leaves an endpoint: headers, batches, replies, events (T8; wire sheet 4, 5, 7)."""
+"""Sends of an endpoint: headers, batches, replies, events (T8; wire sheet 4, 5, 7)."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ PLACE, PLACED = "Shop.PlaceOrder", "Shop.OrderPlaced"
 
 @pytest.fixture
 def billing(make_endpoint):
-    """A queue that nobody receives from."""
+    """A queue without a receiver."""
     return make_endpoint("Billing")
 
 
@@ -105,7 +105,7 @@ def test_a_handlers_messages_belong_together(endpoint, handlers, billing):
 
 
 def test_a_reply_finds_the_saga_that_asked(endpoint, handlers, billing, recording):
-    """As recorded: the names in a saga's question, and in the answers to it."""
+    """As recorded: the saga headers of a request, and of its replies."""
     asked = next(each for each in map(headers_of, rows(recording, "error")) if h.ORIGINATING_SAGA_ID in each)
     handlers.handle(PLACE)(lambda order, context: context.reply({}, type="Shop.Accepted"))
     saga = {name: asked[name] for name in (h.ORIGINATING_SAGA_ID, h.ORIGINATING_SAGA_TYPE)}
@@ -130,7 +130,7 @@ def test_a_reply_without_an_address_exhausts_the_message(endpoint, handlers, spy
 
 
 def test_order_and_deduplication_within_one_dispatch(endpoint, handlers, billing):
-    """Wire sheet 5: of one message id and destination the last is sent."""
+    """Wire sheet 5: of one message id and destination, the last is sent."""
 
     @handlers.handle(PLACE)
     def place(order, context):
@@ -146,7 +146,7 @@ def test_order_and_deduplication_within_one_dispatch(endpoint, handlers, billing
 
 
 def test_events_reach_each_subscribed_queue_once(endpoint, make_endpoint, handlers, database):
-    """Wire sheet 4: by the type, by a base type given with it, by System.Object; two spellings are one queue."""
+    """Wire sheet 4: by type, by base type, by System.Object; two spellings are one queue."""
     subscribers = [make_endpoint(name) for name in ("Own", "Base", "All", "Other")]
     for subscriber, topic in zip(subscribers, [PLACED, "Shop.IEvent", "System.Object", "Shop.Elsewhere"], strict=True):
         subscriber.subscribe(topic)

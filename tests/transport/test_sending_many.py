@@ -1,4 +1,4 @@
-"""More than a few messages go by COPY, each while the next is made: whatever happens meanwhile, all of them or none."""
+"""Large sends use COPY while messages are still being made: whatever happens meanwhile, all are sent or none."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ MakeEndpoint = Callable[..., Endpoint]
 
 
 class Watched(RawSerializer):
-    """Does something of its own while the fifth of the last is made."""
+    """Runs ``act`` while five messages are still to be serialized."""
 
     def __init__(self, act: Callable[[], object]):
         self._act = act
@@ -44,7 +44,7 @@ class Watched(RawSerializer):
 
 
 def given(number: int) -> Iterator[object]:
-    """Not bytes, which nobody would make."""
+    """An iterator of integers; bytes would need no serializing."""
     return iter(range(number))
 
 
@@ -63,7 +63,7 @@ def test_bodies_that_are_larger_than_a_piece(make_endpoint: MakeEndpoint) -> Non
 
 
 def test_a_session_that_speaks_another_encoding(make_endpoint: MakeEndpoint, database: str) -> None:
-    """The server reads texts as the session says, in the binary form, too."""
+    """The server decodes texts by the session's encoding, in binary form too."""
     endpoint = make_endpoint(dsn=f"{database}?client_encoding=latin1")
     endpoint.send_many("Sales", range(SOME), type=PLACE, headers={"Größe": "é"})
     assert {h.parse(row.headers)["Größe"] for row in rows(database, "Sales")} == {"é"}
@@ -91,7 +91,7 @@ def test_a_delay_of_nothing_is_a_delay_of_many_too(endpoint: Endpoint) -> None:
 def test_into_a_view_any_number_is_inserted(
     handling: bool, large: bool, make_endpoint: MakeEndpoint, handlers: Handlers, connection: Connection
 ) -> None:
-    """The server takes no COPY into one; nor more in one statement than it can read."""
+    """A view accepts no COPY; and a statement has a size limit."""
     endpoint = make_endpoint("Web", serializers=Serializers(RawSerializer()))
     make_endpoint()
     connection.run('create view "Sold" as select * from "Sales"')
@@ -113,7 +113,7 @@ def test_into_a_view_any_number_is_inserted(
 
 
 def test_into_a_view_they_are_inserted(endpoint: Endpoint, connection: Connection) -> None:
-    """Somebody put one before his queue: COPY refuses those, an insert does not."""
+    """A view in front of the queue: COPY refuses it, an insert does not."""
     connection.run('create view "Sold" as select * from "Sales"')
     ids = endpoint.send_many("Sold", range(SOME), type=PLACE)
     found = rows(endpoint.dsn, "Sales")
@@ -185,7 +185,7 @@ def test_each_digit_of_an_id_is_drawn():
 
 
 def test_a_forked_process_gives_ids_of_its_own():
-    """Ids are drawn ahead: a child that had its parent's would give what the parent gives."""
+    """Ids are drawn in advance: a child with its parent's supply would repeat them."""
     new_ids()
     out, into = os.pipe()
     if (child := os.fork()) == 0:

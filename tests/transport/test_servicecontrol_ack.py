@@ -1,4 +1,4 @@
-"""A retry that the platform asked for is confirmed to it, in the words of an endpoint (wire sheet 8.3)."""
+"""The platform's retries are confirmed to it with an endpoint's headers (wire sheet 8.3)."""
 
 import pytest
 

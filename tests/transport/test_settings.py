@@ -1,4 +1,4 @@
-"""One frozen value; every fault is told at once (T15, T17)."""
+"""One frozen value; all faults are reported together (T15, T17)."""
 
 import logging
 from dataclasses import FrozenInstanceError, replace
@@ -63,7 +63,7 @@ def test_setting_that_is_no_number_is_named(name, value):
 
 @pytest.mark.parametrize("ttbr", [0, 1e-5, 1e15, float("inf"), float("nan")])
 def test_a_time_that_no_copy_can_have_is_refused(ttbr):
-    """Else each message would fail when its copy is made."""
+    """Otherwise each message would fail when its copy is made."""
     (fault,) = EndpointSettings(audit_queue="copies", audit_ttbr=ttbr).faults()
     assert "at least 0.001 s, at most 2,900,000 days" in fault
 
@@ -105,14 +105,14 @@ def test_copies_that_expire_need_a_queue():
 
 
 def test_a_batch_needs_one_too():
-    """What was deleted and not yet handled would be lost in a crash."""
+    """Deleted and unhandled messages would be lost in a crash."""
     none = EndpointSettings(transaction_mode="none", immediate_retries=0, delayed_retries=0, batch_size=2)
     assert ["batch_size" in fault for fault in none.faults()] == [True]
 
 
 @pytest.mark.parametrize(("delay", "limit"), [(0.05, "100 ms or more"), (15, "10 s or less")])
 def test_a_delay_out_of_range_is_logged(make_endpoint, caplog, delay, limit):
-    """T15: at the start and when it is changed, not each time settings are applied."""
+    """T15: at the start and on a change, not each time settings are applied."""
     endpoint = make_endpoint()
     endpoint.start()
     with caplog.at_level(logging.WARNING, "pgqueue_admin.transport"):

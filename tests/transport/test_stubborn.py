@@ -1,4 +1,4 @@
-"""Rows that cannot be put away as they are, and ends and beginnings that are asked for twice: nothing stands still."""
+"""Rows that the error queue refuses as they are, and repeated starts and stops: the endpoint never hangs."""
 
 import threading
 import uuid
@@ -25,7 +25,7 @@ def put(database: str, table: str, row_id: uuid.UUID, headers: str) -> None:
 
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_a_row_whose_id_the_error_queue_has_already(batch_size, database, make_endpoint, handlers):
-    """Somebody copied it back: it gets another id there, and what lies behind it is handled."""
+    """Copied back by hand: it gets another id there, and later messages are handled."""
     taken, done = uuid.uuid4(), threading.Event()
     handlers.handle(PLACE)(lambda message, context: done.set())
     endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=batch_size))
@@ -44,7 +44,7 @@ def test_a_row_whose_id_the_error_queue_has_already(batch_size, database, make_e
 def test_a_row_goes_to_an_error_queue_that_may_only_be_sent_to(
     batch_size, database, connection, make_endpoint, handlers
 ):
-    """What a sender needs there is enough, also for what cannot be read; what lies behind it is handled."""
+    """A sender's rights on it suffice, for unreadable messages too; later messages are handled."""
     done, row_id = threading.Event(), uuid.uuid4()
     handlers.handle(PLACE)(lambda message, context: done.set())
     owner = make_endpoint()
@@ -78,7 +78,7 @@ def test_a_null_with_white_space_is_one(text, database, make_endpoint):
 
 
 def test_failed_forward_in_mode_none_goes_to_the_error_queue(database, make_endpoint):
-    """Its row is deleted already, so it cannot be tried again: the error queue has it."""
+    """Its row is deleted already, so no retry is possible: it goes to the error queue."""
     settings = replace(QUICK, transaction_mode="none", immediate_retries=0)
     endpoint = make_endpoint(dsn=f"{database}?options=-c%20lock_timeout%3D300", settings=settings)
     make_endpoint("Billing")
@@ -132,7 +132,7 @@ def test_run_returns_when_what_is_in_hand_is_finished(make_endpoint, handlers):
 
 
 def test_a_handler_that_stops_its_endpoint_is_told_that_it_cannot(make_endpoint, handlers, spy):
-    """It would wait for itself, in vain; one that lets another thread do it is finished first."""
+    """It would wait for itself. If another thread stops the endpoint, the handler finishes first."""
     said = []
 
     @handlers.handle(PLACE)
@@ -152,7 +152,7 @@ def test_a_handler_that_stops_its_endpoint_is_told_that_it_cannot(make_endpoint,
 
 
 def test_a_database_that_is_serializable_by_default(database, connection, make_endpoint, handlers, spy):
-    """Receives side by side would be told that they conflict."""
+    """Parallel receives would fail with conflicts."""
     connection.run(f"alter database {database.rpartition('/')[2]} set default_transaction_isolation = 'serializable'")
     seen = set()
     handlers.handle(PLACE)(lambda _, context: seen.add(context.connection.value("show transaction_isolation")))
@@ -178,7 +178,7 @@ def test_a_database_of_another_encoding(encoded, make_endpoint, handlers, spy):
 
 @pytest.mark.parametrize("encoded", ["LATIN1", "WIN1252", "EUC_TW", "SQL_ASCII"], indirect=True)
 def test_letters_that_a_database_does_not_have_stop_nothing(encoded, make_endpoint, handlers):
-    """JSON can say each of them: senders, COPY, and what a failure says."""
+    """JSON can contain any of them: in sends, by COPY, and in failure texts."""
     said = "Zoë owes 12 € 😀 \u0142"
     seen = []
 

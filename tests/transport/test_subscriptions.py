@@ -1,4 +1,4 @@
-"""The routing table is read at most every five seconds a topic, as the original does (wire sheet 4)."""
+"""The routing table is read at most every five seconds per topic, as in the original (wire sheet 4)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,7 +41,7 @@ def test_foreign_changes_are_seen_after_five_seconds(connection: Connection) -> 
 
 
 def test_expired_cache_entries_are_forgotten(connection: Connection) -> None:
-    """A program may publish each message under a type of its own, and runs for months."""
+    """A program may publish each message under its own type, and runs for months."""
     clock = Clock()
     ours = Subscriptions(Addressing(postgresql(), "public"), clock=clock)
     ours.create(connection)
@@ -49,11 +49,11 @@ def test_expired_cache_entries_are_forgotten(connection: Connection) -> None:
         clock.now = second
         ours.subscribers(connection, [f"Shop.Event{second}"])
         ours.subscribers(connection, [PLACED])
-    assert len(ours._known) == 6  # of the last five seconds
+    assert len(ours._known) == 6  # those of the last five seconds
 
 
 def test_a_schema_that_is_given_for_a_queue_holds_for_what_is_published(connection: Connection) -> None:
-    """As it does for what is sent (wire sheet 1.4)."""
+    """As for sends (wire sheet 1.4)."""
     ours = Subscriptions(Addressing(postgresql(), "public", {"Sales": "ops"}))
     ours.create(connection)
     ours.subscribe(connection, "Sales", SALES, PLACED)
@@ -85,7 +85,7 @@ def test_own_changes_are_seen_at_once(connection: Connection) -> None:
 
 
 def test_the_topic_is_the_type_without_its_assembly(connection: Connection) -> None:
-    """As publishers look for it, of either kind; a subscription to more than that would never match."""
+    """Publishers of either kind look for it so; a longer topic would never match."""
     qualified = f"{PLACED}, Shop.Messages, Version=1.0.0.0"
     ours = Subscriptions(Addressing(postgresql(), "public"))
     ours.create(connection)
@@ -99,14 +99,14 @@ def found(subscriptions: Subscriptions, connection: Connection) -> Callable[[], 
     return lambda: subscriptions.subscribers(connection, [PLACED])
 
 
-# Where subscriptions lie can be said: endpoints in several schemas share one table (wire sheet 1.3, 4).
+# The schema of subscriptions is a setting: endpoints in several schemas share one table (wire sheet 1.3, 4).
 BILLED = "Shop.Messages.Events.OrderBilled"
 SHARED = replace(QUICK, subscription_table='"public"."SubscriptionRouting"')
 TABLES = "select schemaname, tablename from pg_tables where tablename ~ 'Subscription|Routes' order by 1, 2"
 
 
 def test_an_endpoint_in_a_schema_of_its_own_publishes_to_all(recorded_database, connect):
-    """The recorded shop: Invoicing lies in Legacy, and whoever listens to it has subscribed in public."""
+    """The recorded shop: Invoicing is in Legacy, and its subscribers registered in public."""
     invoicing = Endpoint("Invoicing", recorded_database, schema="Legacy", settings=SHARED)
     invoicing.create_queues()
     recorded = connect(recorded_database)

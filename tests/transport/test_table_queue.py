@@ -36,7 +36,7 @@ def test_any_headers_and_bodies_survive(queue, connection, messages):
 
 
 def test_a_message_without_any_time_has_expired_at_once(queue, connection):
-    """Wire sheet 2.3: what expires at this very moment has expired; both look at when their transaction began."""
+    """Wire sheet 2.3: expiring at this very moment counts as expired; both sides use the transaction's start."""
     with connection.transaction():
         queue.send(connection, [OutgoingMessage(queue.address, {}, b"", timedelta())])
         assert queue.receive(connection).expired
@@ -79,7 +79,7 @@ def test_infinite_and_ancient_expiries_are_judged(queue, connection, expires, ex
 
 
 def test_peek_counts_the_span(queue, connection, database, connect):
-    """T10: highest minus lowest plus one, over what nobody has."""
+    """T10: highest minus lowest plus one, over unlocked rows."""
     assert queue.peek(connection) == 0
     queue.send(connection, [out() for _ in range(10)])
     assert queue.peek(connection) == 10
@@ -96,7 +96,7 @@ def test_peek_counts_the_span(queue, connection, database, connect):
 
 
 def test_a_span_over_two_billion_is_a_number(queue, connection):
-    """The original's peek fails here and the endpoint stops (wire sheet 2.8)."""
+    """The original's peek fails here, and the endpoint stops (wire sheet 2.8)."""
     connection.run('alter table "Sales" alter seq type bigint')
     queue.send(connection, [out(), out()])
     connection.run('update "Sales" set seq = 5000000000 where seq = 2')
@@ -104,7 +104,7 @@ def test_a_span_over_two_billion_is_a_number(queue, connection):
 
 
 def test_receivers_pass_each_other(queue, connection, database, connect):
-    """T9: nobody waits for a row that somebody has."""
+    """T9: none waits for a row that another has locked."""
     queue.send(connection, [out(b"1"), out(b"2")])
     other = connect(database, statement_timeout=20)
     with connection.transaction(), other.transaction():

@@ -1,4 +1,4 @@
-"""Tables changed, locked or guarded while an endpoint receives: told, nothing lost, never a busy loop."""
+"""Tables changed, locked or guarded while an endpoint receives: it is reported, nothing is lost, never a busy loop."""
 
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ CALM = 40  # statements a second: the peek delay of these endpoints makes ten
 
 @pytest.fixture
 def seen(handlers):
-    """Bodies as they are handled."""
+    """Bodies in the order of handling."""
     seen = []
     handlers.handle(PING)(lambda number, context: seen.append(number))
     return seen
@@ -38,15 +38,15 @@ def send(endpoint, *numbers):
 @pytest.mark.parametrize(
     "statement",
     [
-        'alter table "Sales" alter seq type bigint',  # the cure that wire sheet 12.11 names
+        'alter table "Sales" alter seq type bigint',  # the repair that wire sheet 12.11 names
         'alter table "Sales" alter headers type varchar, add bodystring text',
         'alter table "Sales" alter expires type timestamptz using null',
     ],
 )
 def test_a_column_of_another_type_while_receiving(endpoint, seen, connection, statement):
-    """Plans that sessions had prepared are of no use any more, and made anew."""
+    """Plans prepared in sessions are invalid and are prepared again."""
     endpoint.start()
-    for number in range(6):  # one by one: each is a peek, and peeks too get prepared, when they are asked again
+    for number in range(6):  # one by one: each needs a peek, and repeated peeks are prepared too
         send(endpoint, number)
         until(lambda number=number: number in seen)
     connection.run(statement)
@@ -56,7 +56,7 @@ def test_a_column_of_another_type_while_receiving(endpoint, seen, connection, st
 
 
 def test_replaced_table_with_other_columns_is_received_from(endpoint, seen, connection):
-    """Columns in another order, more of them, and a wider seq."""
+    """Columns in another order, additional ones, and a wider seq."""
     endpoint.start()
     send(endpoint, *range(10))
     until(lambda: len(seen) == 10)
@@ -80,7 +80,7 @@ def test_a_table_that_is_no_queue_in_its_place(endpoint, seen, connection, asked
 
 
 def test_a_queue_that_is_renamed_while_messages_are_in_hand(endpoint, handlers, connection, caplog):
-    """What is in hand is finished; the rest is where it was moved to, and comes when it is back."""
+    """Messages in flight are finished; the rest moved with the table and are received when it is back."""
     seen = []
 
     @handlers.handle(PING)
@@ -95,7 +95,7 @@ def test_a_queue_that_is_renamed_while_messages_are_in_hand(endpoint, handlers, 
     until(lambda: seen == [1])
     mover = endpoint.connect()
     with mover:
-        seen.append(2)  # the rename waits for the transaction of the message in hand
+        seen.append(2)  # the rename waits for the transaction of the message in flight
         mover.run('alter table "Sales" rename to "Sales.aside"')
         until(lambda: "The table is gone" in caplog.text)
         handled = len(seen)
@@ -134,7 +134,7 @@ def test_rights_that_are_taken_and_given_back(endpoint, seen, connection, databa
 
 
 def test_a_full_disk(endpoint, seen, connection, asked, caplog):
-    """Any error of a delete: said once, tried each second, and over as soon as it is over."""
+    """Any error of a delete: logged once, retried each second, and over once the cause is."""
     trigger(connection, "Sales", "before delete", "raise 'No space left on device' using errcode = '53100';")
     send(endpoint, 1, 2)
     endpoint.start()
@@ -147,7 +147,7 @@ def test_a_full_disk(endpoint, seen, connection, asked, caplog):
 
 
 def test_an_error_queue_that_takes_nothing(endpoint, handlers, connection, asked):
-    """The message stays where it is, and others are handled beside it."""
+    """The message stays in its queue while others are handled."""
     seen = []
 
     @handlers.handle(PING)
@@ -168,7 +168,7 @@ def test_an_error_queue_that_takes_nothing(endpoint, handlers, connection, asked
 
 
 def test_a_commit_that_is_refused(endpoint, seen, connection, asked, caplog):
-    """Not handled again and again: after its retries it is only tried to be put away, once a second."""
+    """It is not handled again and again: after its retries only moving it away is tried, once a second."""
     refuse = "if old.seq = 1 then raise 'not this one'; end if; return old;"
     trigger(connection, "Sales", "after delete", refuse, deferred=True)
     endpoint.apply(ONE)
@@ -183,7 +183,7 @@ def test_a_commit_that_is_refused(endpoint, seen, connection, asked, caplog):
 
 
 def test_a_head_that_somebody_else_has_locked_for_long(endpoint, seen, database, connect, asked):
-    """Passed over at once by receives, and no work for the peek: it looks by its delay only."""
+    """Receives skip it at once, and it causes no extra peeks: they follow the delay only."""
     send(endpoint, *range(5))
     other = connect(database)
     with other.transaction():
@@ -196,7 +196,7 @@ def test_a_head_that_somebody_else_has_locked_for_long(endpoint, seen, database,
 
 
 def test_all_rows_locked_for_share(endpoint, seen, database, connect, asked):
-    """As a foreign key check or a careful reader would."""
+    """As by a foreign key check or a careful reader."""
     send(endpoint, *range(5))
     other = connect(database)
     with other.transaction():
@@ -209,7 +209,7 @@ def test_all_rows_locked_for_share(endpoint, seen, database, connect, asked):
 
 
 def test_rows_that_cannot_be_taken_and_nobody_says_so(endpoint, seen, connection, asked, caplog):
-    """A trigger that keeps them, or a row policy: the peek counts what no receive gets."""
+    """A trigger or a row policy that keeps them: the peek counts rows that no receive gets."""
     trigger(connection, "Sales", "before delete", "return null;")
     send(endpoint, 1)
     endpoint.start()

@@ -67,7 +67,7 @@ def test_a_message_is_handled_in_its_senders_trace(traced, handlers, spans):
     billing.start()
     until(lambda: len(spans.get_finished_spans()) == 6, 20)
     assert {span.context.trace_id for span in spans.get_finished_spans()} == {sent.context.trace_id}
-    both = [span for span in spans.get_finished_spans() if span.name == "process message"]  # whoever ends first
+    both = [span for span in spans.get_finished_spans() if span.name == "process message"]  # in the order of their ends
     (processed,) = [span for span in both if span.attributes["nservicebus.message_id"] == message_id]
     handler = next(span for span in spans.get_finished_spans() if span.name.endswith("place"))
     assert (processed.parent.span_id, handler.parent.span_id) == (sent.context.span_id, processed.context.span_id)
@@ -77,7 +77,7 @@ def test_a_message_is_handled_in_its_senders_trace(traced, handlers, spans):
 
 
 def test_event_starts_a_new_trace_with_a_link(traced, handlers, spans):
-    """As events and delayed messages do."""
+    """Events and delayed messages both do."""
     endpoint = traced("Sales")
     endpoint.subscribe(PLACED)
     handlers.handle(PLACED)(lambda order, context: None)
@@ -100,7 +100,7 @@ def test_a_delayed_message_wants_one(traced, connection):
 
 @pytest.mark.parametrize("is_traced", [True, False])
 def test_a_traced_message_that_is_put_away_wants_one(make_endpoint, traced, handlers, spans, is_traced):
-    """Also where nothing is traced here: so the original does."""
+    """Even without tracing here, as in the original."""
     endpoint = traced("Sales") if is_traced else make_endpoint(settings=ALONE)
 
     @handlers.handle(PLACE)
@@ -124,7 +124,7 @@ def test_a_traced_message_that_is_put_away_wants_one(make_endpoint, traced, hand
 
 
 def test_without_an_sdk_nothing_is_written(make_endpoint, handlers):
-    """A tracer that goes nowhere has no trace to hand on; what came with the message is kept."""
+    """A no-op tracer has no trace to pass on; the incoming headers are kept."""
     endpoint = make_endpoint(settings=replace(ALONE, audit_queue="audit"), pipeline=BehaviourChain(tracing=Tracing()))
     handlers.handle(PLACE)(lambda order, context: None)
     endpoint.send("Sales", {}, type=PLACE)
@@ -134,7 +134,7 @@ def test_without_an_sdk_nothing_is_written(make_endpoint, handlers):
 
 
 def test_the_package_is_not_imported_unless_asked_for():
-    """It costs half a second and some megabytes; without it, asking says what is missing."""
+    """It costs half a second and some megabytes; if it is missing, requesting it names it."""
     code = """
 import sys
 from pgqueue_admin.transport import Endpoint, Tracing

@@ -1,4 +1,4 @@
-"""The two modes beside the default: what they keep and what they give up (wire sheet 5)."""
+"""The two modes besides the default: their guarantees, and what they give up (wire sheet 5)."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ END_OF_RECEIVER = """select pg_terminate_backend(pid, 60000) from pg_stat_activi
 
 
 def test_receive_only_sends_on_its_own(make_endpoint, handlers, database):
-    """Not before the handlers have succeeded, but before the end of the message is committed."""
+    """Only after the handlers succeeded, but before the end of the message is committed."""
     make_endpoint("Billing")
     endpoint = make_endpoint(settings=RECEIVE_ONLY)
     attempts = []
@@ -60,7 +60,7 @@ def test_receive_only_counts_retries(make_endpoint, handlers, database):
 
 
 def test_none_deletes_first(make_endpoint, handlers, database):
-    """At most once: a failed message is put away after one attempt, and what it sent is not sent."""
+    """At most once: a failed message is moved away after one attempt, and its sends are dropped."""
     make_endpoint("Billing")
     endpoint = make_endpoint(settings=NONE)
     seen = []
@@ -83,7 +83,7 @@ def test_none_deletes_first(make_endpoint, handlers, database):
 
 
 def test_none_replaces_a_session_that_ended_while_a_handler_worked(make_endpoint, handlers, connection, caplog):
-    """It idles meanwhile, and a server or a pooler may have ended it: no fault, and no pause."""
+    """It was idle meanwhile, and a server or pooler may have ended it: no failure, and no pause."""
     endpoint = make_endpoint(settings=replace(NONE, concurrency=1))
     ended, seen = [], []
 
@@ -111,7 +111,7 @@ def test_none_publishes(make_endpoint, handlers, database):
 
 
 def test_none_publishes_on_a_session_that_ended_meanwhile(make_endpoint, handlers, connection, database, monkeypatch):
-    """It asks who subscribes, and idled until then; the message is in no queue any more."""
+    """It looks up subscribers, and was idle until then; the message is in no queue any more."""
     monkeypatch.setattr(subscriptions, "CACHE_SECONDS", 0)
     make_endpoint("Own").subscribe("Shop.OrderPlaced")
     endpoint = make_endpoint(settings=replace(NONE, concurrency=1))
@@ -143,7 +143,7 @@ def test_a_mode_is_changed_while_it_runs(make_endpoint, handlers, database):
 
 @pytest.mark.parametrize(("before", "after"), [(QUICK, NONE), (RECEIVE_ONLY, NONE), (NONE, QUICK)])
 def test_mode_changed_with_a_message_in_flight_leaves_no_transaction(make_endpoint, handlers, database, before, after):
-    """The next receive begins behind the commit of the one in hand: not where its mode has no transaction."""
+    """The next receive begins together with the previous commit: not if its mode has no transaction."""
     endpoint, seen = make_endpoint(settings=replace(before, concurrency=1)), []
 
     def handle(order, context):
@@ -161,7 +161,7 @@ def test_mode_changed_with_a_message_in_flight_leaves_no_transaction(make_endpoi
 
 
 def test_a_handler_whose_database_is_down_in_mode_none_costs_no_message(make_endpoint, handlers, database):
-    """The other modes give it back; here it is in no queue any more, and nobody would know of it."""
+    """Other modes return the message; here it is in no queue any more and would be lost."""
     elsewhere = Endpoint("Elsewhere", "postgresql://127.0.0.1:1/nowhere", send_only=True)
     handlers.handle(PLACE)(lambda order, context: elsewhere.send("Billing", {}, type=PLACE))
     endpoint = make_endpoint(settings=NONE)
@@ -173,7 +173,7 @@ def test_a_handler_whose_database_is_down_in_mode_none_costs_no_message(make_end
 
 
 def test_none_says_what_was_lost(make_endpoint, handlers, database, connection, caplog):
-    """When neither archive nor error queue takes it, its headers are in the log at least."""
+    """If neither archive nor error queue accepts it, its headers are at least logged."""
     endpoint = make_endpoint(settings=NONE)
     connection.run("drop table error")
     handlers.handle(PLACE)(lambda order, context: 1 / 0)
@@ -187,7 +187,7 @@ def test_none_says_what_was_lost(make_endpoint, handlers, database, connection, 
 
 
 def test_mode_none_keeps_a_control_message_whose_audit_copy_failed(make_endpoint, handlers, database, connection):
-    """It is in no queue any more, as one that failed in a handler; the error queue is the only place left."""
+    """It is in no queue any more, like one that failed in a handler; only the error queue can keep it."""
     endpoint = make_endpoint(settings=replace(NONE, audit_queue="audit"))
     connection.run("""create function end_of_session() returns trigger language plpgsql as
         'begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(60); return new; end'""")

@@ -1,6 +1,6 @@
-"""Answers that never come, in each place where the engine waits for one: said, given up, and nothing lost or doubled.
+"""Answers that never come, wherever the engine waits: logged, given up, and nothing lost or duplicated.
 
-A process between it and the server is stopped: all connections stay, and the kernel goes on acknowledging.
+A relay before the server is stopped: all connections stay, and the kernel still acknowledges packets.
 """
 
 import logging
@@ -24,7 +24,7 @@ from tests.waiting import held_up, locks_waited_for, until
 LIMIT = 1.0
 PLACE, PLACED = "Shop.PlaceOrder", "Shop.OrderPlaced"
 ALONE = replace(QUICK, concurrency=1, notify=True)
-GATE = 4711  # an advisory lock at which the server is held up
+GATE = 4711  # an advisory lock that holds up the server
 
 
 @pytest.fixture
@@ -48,16 +48,16 @@ def placed(handlers: Handlers) -> list[Any]:
 
 @pytest.fixture
 def web(make_endpoint: MakeEndpoint) -> Endpoint:
-    """It sends to Sales, by a wire of its own."""
+    """Sends to Sales, by a connection of its own."""
     return make_endpoint("Out")
 
 
 @pytest.fixture
 def sales(make_endpoint: MakeEndpoint, relay: Relay, placed: list[Any], web: Endpoint) -> Iterator[Endpoint]:
-    """It receives over the relay; what it sends goes to Out."""
+    """Receives through the relay; its sends go to Out."""
     endpoint = make_endpoint(dsn=relay.dsn, settings=ALONE, answer_seconds=LIMIT)
     yield endpoint
-    relay.go_on()  # or it could not be stopped in time
+    relay.go_on()  # otherwise it could not be stopped in time
 
 
 def trouble(endpoint: Endpoint, what: str) -> str:
@@ -65,12 +65,12 @@ def trouble(endpoint: Endpoint, what: str) -> str:
 
 
 def was_told(caplog: pytest.LogCaptureFixture, what: str) -> bool:
-    """In the log, as its breaker may be closed again by the next try, at once."""
+    """Read from the log, as the next attempt may close the breaker at once."""
     return any(line.startswith(f"{what} failed") and "no answer for" in line for line in caplog.messages)
 
 
 def hold_up(connection: Connection, timing: str) -> None:
-    """Whoever deletes a row of Sales waits at the gate: ``before`` at once, ``deferred`` at the commit."""
+    """Deletes from Sales wait at the gate: ``before`` at once, ``deferred`` at the commit."""
     connection.run(
         "create function at_the_gate() returns trigger language plpgsql as"
         f" $$ begin perform pg_advisory_xact_lock({GATE}); return old; end $$"
@@ -82,7 +82,7 @@ def hold_up(connection: Connection, timing: str) -> None:
 
 
 def is_settled(endpoint: Endpoint, database: str, placed: list[Any], orders: list[int]) -> None:
-    """Each was handled to its end once, and all that went wrong is over."""
+    """Each message was handled, and all breakers are closed."""
     until(lambda: not rows(database, "Sales"), what="the queue to be empty")
     until(lambda: len(rows(database, "Out")) == len(orders), what="what the handlers sent")
     until(lambda: not endpoint.breakers.troubles(), what="the breakers to close")
@@ -92,7 +92,7 @@ def is_settled(endpoint: Endpoint, database: str, placed: list[Any], orders: lis
 def test_a_peek(
     sales: Endpoint, web: Endpoint, relay: Relay, database: str, placed: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is there to receive; what comes meanwhile is received when the wire is a wire again."""
+    """The queue is empty; messages sent meanwhile are received once the relay runs again."""
     sales.start()
     web.send("Sales", 1, type=PLACE)
     until(lambda: placed == [1])
@@ -118,7 +118,7 @@ def test_a_receive(
     spy: Spy,
     mended: str,
 ) -> None:
-    """Its server has taken the message, and the answer that says so never comes."""
+    """The server has locked the message, but its answer never comes."""
     hold_up(connection, "before")
     connection.run(f"select pg_advisory_lock({GATE})")
     web.send("Sales", 1, type=PLACE)
@@ -136,7 +136,7 @@ def test_a_receive(
 def test_a_commit(
     sales: Endpoint, web: Endpoint, relay: Relay, database: str, connection: Connection, placed: list[Any], spy: Spy
 ) -> None:
-    """It was committed, and the engine cannot know: its message is gone, and what it sent is there once."""
+    """It was committed, but the engine cannot know: the message is gone, and its sends happened once."""
     hold_up(connection, "deferred")
     connection.run(f"select pg_advisory_lock({GATE})")
     web.send("Sales", 1, type=PLACE)
@@ -161,7 +161,7 @@ def test_a_commit_that_never_was(
     spy: Spy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The server is held up in it for longer than it is waited for: the message comes back and is handled again."""
+    """The server is held up in it beyond the limit: the message comes back and is handled again."""
     hold_up(connection, "deferred")
     connection.run(f"select pg_advisory_lock({GATE})")
     web.send("Sales", 1, type=PLACE)
@@ -181,7 +181,7 @@ def test_a_destination_that_is_locked_for_longer(
     spy: Spy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It lives and waits for somebody's lock: nothing is counted against the message, and nothing is written twice."""
+    """The server lives and waits for a lock: no failure is counted, and nothing is written twice."""
     web.send("Sales", 1, type=PLACE)
     with connection.transaction():
         connection.run('lock table "Out" in access exclusive mode')
@@ -214,8 +214,8 @@ def test_the_mover(sales: Endpoint, relay: Relay, database: str, placed: list[An
 
 
 def test_listening_session(sales: Endpoint, relay: Relay, database: str, placed: list[Any]) -> None:
-    """It only waits to be told: it asks now and then, or it would not be told any more for ever."""
-    sales.apply(replace(ALONE, peek_delay=10.0))  # what is received sooner was announced
+    """It only waits for notifications, so it must check its connection, or it would never hear again."""
+    sales.apply(replace(ALONE, peek_delay=10.0))  # anything received sooner was notified
     sales.start()
     sales.send("Sales", 1, type=PLACE)
     until(lambda: placed == [1])
@@ -265,7 +265,7 @@ def test_a_table_that_is_made_takes_as_long_as_it_takes(make_endpoint: MakeEndpo
 def test_a_breaker_counts_from_when_it_was_asked(
     seconds: float, is_open: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who waited in vain for so long as a breaker waits to open has nothing more to wait for."""
+    """After waiting in vain for as long as a breaker waits to open, there is nothing more to wait for."""
     clock: Callable[[], float] = lambda: 100.0  # noqa: E731
     breaker = CircuitBreaker("Receiving from Q", clock)
     breaker.failed(NoAnswer("since 12:00:00 UTC", seconds=seconds))

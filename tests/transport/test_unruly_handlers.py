@@ -1,4 +1,4 @@
-"""Handlers and messages that nobody should write: each ends somewhere, and nothing of the engine ends with it."""
+"""Badly written handlers and messages: each message ends somewhere, and the engine keeps running."""
 
 from dataclasses import replace
 from functools import partial
@@ -30,7 +30,7 @@ def fail(number, context):
 
 
 def test_an_error_that_wants_to_exit_when_it_is_asked_what_it_is(endpoint, handlers, spy):
-    """It would take its thread with it, and the slot would never be seen again."""
+    """It would end its thread, and the slot would be lost."""
     handlers.handle(PING)(fail)
     handlers.handle("Shop.Pong")(lambda number, context: None)
     endpoint.apply(ONE)
@@ -56,7 +56,7 @@ def hidden(number, context):
 
 @pytest.mark.parametrize("handler", [promise, each, partial(promise)])
 def test_a_handler_that_a_call_does_not_run_is_refused(handlers, handler):
-    """As a port from .NET would write it: the call makes a coroutine, and the message was gone with nothing done."""
+    """As ported from .NET: the call only creates a coroutine, and the message was lost with nothing done."""
     with pytest.raises(TypeError, match="is async, or a generator"):
         handlers.handle(PING)(handler)
 
@@ -81,7 +81,7 @@ def test_async_handler_hidden_in_a_function_fails(make_endpoint, handlers, spy, 
 
 @pytest.mark.parametrize("retries", ["-99999999999999999999", "-5", "99999999999999999999", "three", "1.5", "٣", None])
 def test_any_number_of_retries(endpoint, handlers, connection, server, retries):
-    """Counted as a number or not at all: it is kept for later or it is dead, and nothing runs in circles."""
+    """A valid number is counted, an invalid one is not: the message is delayed or dead, and never loops."""
     asked = StatementsLog(server, connection, "Sales").asked
     handlers.handle(PING)(lambda number, context: 1 / 0)
     endpoint.apply(replace(ONE, delayed_retries=3, immediate_retries=0))
@@ -94,7 +94,7 @@ def test_any_number_of_retries(endpoint, handlers, connection, server, retries):
 
 
 def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handlers, connection, spy):
-    """idle_in_transaction_session_timeout, here the handler's own: the same each time, so it counts as an attempt."""
+    """The handler sets idle_in_transaction_session_timeout: it recurs each time, so it counts as an attempt."""
 
     @handlers.handle(PING)
     def ping(number, context):
@@ -113,7 +113,7 @@ def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handle
 
 
 def test_a_delayed_row_whose_id_lies_in_the_queue_already(endpoint, connection):
-    """Copied by hand, perhaps: it gets another, and what is due beside it is moved as well."""
+    """Copied by hand, perhaps: it gets another id, and other due messages are moved too."""
     endpoint.pause()
     endpoint.send("Sales", 1, type=PING)
     copy = 'insert into "Sales.Delayed" (id, headers, body, due) select {}, headers, body, now() from "Sales"'
@@ -153,7 +153,7 @@ WEIRD = {
 @pytest.mark.parametrize("kind", WEIRD)
 @pytest.mark.parametrize("settings", [QUICK, replace(QUICK, on_exhausted="archive")], ids=["error queue", "archive"])
 def test_weird_headers_end_where_an_operator_finds_them(make_endpoint, engine_database, connect, kind, settings):
-    """Unhandled, in the error queue or the archive; what follows is handled."""
+    """Unprocessed, in the error queue or the archive; later messages are handled."""
 
     def bury(connection, message, failure):
         store.archive_failed(connection, dead_message(message, failure, endpoint.dialect))

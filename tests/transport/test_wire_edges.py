@@ -1,4 +1,4 @@
-"""The first and the last that is written and read, and what an answer keeps (T2, T3, T16; wire sheet 2.2, 3, 7)."""
+"""Boundary values that are written and read, and the headers a reply keeps (T2, T3, T16; wire sheet 2.2, 3, 7)."""
 
 import os
 import sys
@@ -98,7 +98,7 @@ def test_a_given_id_is_its_own_correlation():
 
 
 def test_a_forked_process_gives_ids_of_its_own():
-    """Some are made ahead: both would go on with the same."""
+    """Some are made in advance: both processes would use the same ones."""
     new_ids()
     reading, writing = os.pipe()
     child = os.fork()
@@ -183,7 +183,7 @@ def test_spans(text, span):
         ("1:2:3", timedelta(hours=1, minutes=2, seconds=3)),
         ("00:00:00.5", timedelta(milliseconds=500)),
         ("00:00:00.0000019", timedelta(microseconds=1)),
-        ("10675199.02:48:05.4775807", timedelta(10_675_199, 10_085, 477_580)),  # the longest that .NET has
+        ("10675199.02:48:05.4775807", timedelta(10_675_199, 10_085, 477_580)),  # the longest in .NET
     ],
 )
 def test_spans_that_others_may_write(text, span):

@@ -1,4 +1,4 @@
-"""Every header that this engine writes, on every kind of row, parses by the rules of the sheet (wire sheet 7.1)."""
+"""Every header that this engine writes, on every kind of row, follows the sheet's rules (wire sheet 7.1)."""
 
 import re
 from dataclasses import replace
@@ -51,7 +51,7 @@ SETTINGS = replace(
 
 @pytest.fixture
 def left_behind(make_endpoint, handlers, connection):
-    """Headers of every kind of row, by table, from an endpoint that does all it can."""
+    """Headers of every kind of row, by table, from an endpoint that uses every feature."""
     shop = make_endpoint("Shop", settings=SETTINGS)
     shop.subscribe("Shop.Placed")
     sales = make_endpoint(settings=SETTINGS, pipeline=BehaviourChain(tracing=Tracing()))

@@ -1,4 +1,4 @@
-"""By which rules an endpoint's headers parse, and what a row of each place has (wire sheet 2.2, 3, 7, 8.1)."""
+"""The format rules of an endpoint's headers, and the headers of each kind of row (wire sheet 2.2, 3, 7, 8.1)."""
 
 import json
 import re
@@ -44,7 +44,7 @@ _RULES: dict[str, Callable[[str], bool]] = {
 
 
 def breaches(text: str) -> Iterator[str]:
-    """What in this headers column an endpoint would stumble over."""
+    """Violations in this headers column that an endpoint would fail on."""
     headers = json.loads(text)
     if not isinstance(headers, dict):
         yield "not an object"
@@ -61,7 +61,7 @@ def breaches(text: str) -> Iterator[str]:
 
 
 def dead_breaches(text: str) -> Iterator[str]:
-    """As ``breaches``, of a message in an error queue."""
+    """Like ``breaches``, for a message in an error queue."""
     yield from breaches(text)
     headers = json.loads(text)
     forwarded = PREFIX + "ProcessingEndpoint" not in headers
@@ -76,7 +76,7 @@ def dead_breaches(text: str) -> Iterator[str]:
 
 
 def audited_breaches(text: str) -> Iterator[str]:
-    """As ``breaches``, of a message in an audit queue."""
+    """Like ``breaches``, for a message in an audit queue."""
     yield from breaches(text)
     headers = json.loads(text)
     wanted = ("ProcessingStarted", "ProcessingEnded", "ProcessingEndpoint", "ProcessingMachine", "MessageId")
@@ -85,7 +85,7 @@ def audited_breaches(text: str) -> Iterator[str]:
 
 
 def delayed_breaches(text: str) -> Iterator[str]:
-    """As ``breaches``, of a message that waits in a delayed table."""
+    """Like ``breaches``, for a message in a delayed table."""
     yield from breaches(text)
     wanted = ("SqlServer.ForwardDestination", "DeliverAt", "MessageId")
     yield from (f"no {name}" for name in wanted if PREFIX + name not in json.loads(text))
