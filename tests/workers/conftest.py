@@ -1,4 +1,4 @@
-"""What the tests of processes share."""
+"""Fixtures of the tests of processes."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,14 +15,14 @@ from tests.workers.host import House
 
 @pytest.fixture
 def queues(databases: Databases) -> Iterator[str]:
-    """A DSN: a queue database of its own, apart from the console's."""
+    """The DSN of a queue database apart from the console's."""
     with databases.clone("engine") as dsn:
         yield dsn
 
 
 @pytest.fixture
 def sales(queues: str, connect: Callable[[str], Connection]) -> Iterator[Endpoint]:
-    """The queues of Sales and Broken, and a sender."""
+    """A sender, with the queues of Sales and Broken created."""
     columns = "pid int, message_id text, row_id uuid, seq int, modules text[], at timestamptz default now()"
     connect(queues).run(f"create table handled ({columns})")
     for name in ("Broken", "Sales"):
@@ -34,7 +34,7 @@ def sales(queues: str, connect: Callable[[str], Connection]) -> Iterator[Endpoin
 
 @pytest.fixture
 def look(queues: str, connect: Callable[[str], Connection]) -> Connection:
-    """A session to look at the queue database."""
+    """A session that reads the queue database."""
     return connect(queues)
 
 
@@ -47,7 +47,7 @@ def house(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -
 
 @pytest.fixture
 def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:
-    """As ``house``, with handlers that are too much for their process."""
+    """Like ``house``, with handlers that crash their process."""
     house = House(console_database, queues, tmp_path / "var", apps="tests.workers.deadly")
     yield house
     house.close()
@@ -55,7 +55,7 @@ def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) 
 
 @pytest.fixture
 def tables(console_database: str, connect: Callable[[str], Connection]) -> Connection:
-    """A session where the queues of a sampler lie: in the console's own database."""
+    """A session of the console's own database, where a sampler's queues are."""
     return connect(console_database)
 
 

@@ -1,4 +1,4 @@
-"""The endpoint Bookshop, whose handlers write by Django's models; it kills itself at one place, or lives with ``-``.
+"""The endpoint Bookshop, whose handlers write through Django's models. It kills itself at one place; ``-``: it lives.
 
 dying_models.py WHERE MODE OUTBOX: as ``bookshop``, at a place of ``PLACES`` at the third message.
 """
@@ -58,7 +58,7 @@ def made(row: Any, declared: Any, observer: Any = None) -> Endpoint:
 
 
 def order(number: int, context: MessageContext) -> None:
-    """A row that may be there twice, and a send."""
+    """Add a row without a unique key, and send a message."""
     from django.contrib.auth.models import User
 
     User.objects.create(username=uuid4().hex, first_name=str(number))

@@ -1,4 +1,4 @@
-"""The outbox keeper, in a hurry: dying_outbox_keeper.py AT. It kills itself at that record, or lives with 0."""
+"""The outbox keeper with short pauses: dying_outbox_keeper.py AT. It kills itself at that record; 0 lets it live."""
 
 import sys
 

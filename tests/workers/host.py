@@ -1,4 +1,4 @@
-"""A host under test: its supervisor, its processes, what they leave behind."""
+"""A host under test: its supervisor, its processes and what they leave behind."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ class House:
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, start_new_session=True, **pipes)
 
     def supervise(self, *more: str, expirer: bool = False) -> "subprocess.Popen[str]":
-        """Endpoints only, unless told otherwise."""
+        """Start a supervisor of endpoints only, unless options are given."""
         kinds = ["sampler", "alerter", "ingester", *([] if expirer else ["expirer"])]
         without = [word for kind in kinds for word in ("--without", kind)]
         self.supervisor = self.manage("supervise", *(more or without))
@@ -46,7 +46,7 @@ class House:
         return list(Process.objects.filter(host=self.host, role="endpoint", endpoint=endpoint, **wanted).order_by("id"))
 
     def first(self, what: str, seconds: float = 20, endpoint: str = "Sales", **wanted: Any) -> Process:
-        """The first process of this kind, waited for."""
+        """Wait for the first process of this kind."""
         until(lambda: self.rows(endpoint, **wanted), seconds, what)
         return self.rows(endpoint, **wanted)[0]
 
@@ -63,7 +63,7 @@ class House:
         return until(enough, what=f"{count} processes {state} of {endpoint}") or []
 
     def end(self) -> str:
-        """Ask the supervisor to end, and wait for it; what it said."""
+        """Stop the supervisor and wait for it; return its output."""
         assert self.supervisor is not None
         self.supervisor.terminate()
         said, _ = self.supervisor.communicate(timeout=PATIENCE)
@@ -71,7 +71,7 @@ class House:
         return said
 
     def close(self) -> None:
-        """End the supervisor, and with it everything."""
+        """Stop the supervisor and all its processes."""
         if self.supervisor and self.supervisor.stdout and not self.supervisor.stdout.closed:
             self.supervisor.kill()
             self.supervisor.communicate()
@@ -83,5 +83,5 @@ def want(processes: int, name: str = "Sales", **settings: Any) -> Endpoint:
 
 
 def alive(pid: int) -> bool:
-    """One that has ended and waits for init to reap it is not."""
+    """Whether the process runs; an ended one that is not reaped yet does not."""
     return start_ticks(pid) is not None

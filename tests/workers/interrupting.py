@@ -1,4 +1,4 @@
-"""Settings that are interrupted while they load, where Python drops exceptions."""
+"""Settings interrupted while they load, at a point where Python drops exceptions."""
 
 import os
 import signal

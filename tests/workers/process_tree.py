@@ -1,4 +1,4 @@
-"""The processes of one running product, found by the folder they were started with."""
+"""The processes of one running product, found by its state folder."""
 
 import os
 import signal
@@ -12,13 +12,13 @@ from tests.waiting import within
 
 
 def processes(var: Path) -> dict[int, str]:
-    """Command line by pid, zombies left out: whoever has PGQUEUE_STATE_DIR of this product, or works in its folders."""
+    """Command lines by pid, without zombies, of processes with this PGQUEUE_STATE_DIR or working in its folders."""
     numbered = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit() and int(entry.name) != os.getpid()]
     return {int(entry.name): command for entry in numbered if (command := _command(entry, var))}
 
 
 def _command(entry: Path, var: Path) -> str:
-    """Empty for a process of somebody else. PostgreSQL writes over its environment, but stays in its data folder."""
+    """The command line; "" for other processes. PostgreSQL overwrites its environment, but stays in its data folder."""
     try:
         environment = (entry / "environ").read_bytes().split(b"\0")
         if f"PGQUEUE_STATE_DIR={var}".encode() not in environment and not (entry / "cwd").readlink().is_relative_to(
@@ -31,7 +31,7 @@ def _command(entry: Path, var: Path) -> str:
 
 
 def the_one(var: Path, *words: str) -> int:
-    """The pid of the process whose command line has all these words: of several, the parent of the others."""
+    """The pid of the process whose command line has all these words; of several, their parent."""
     return min(pid for pid, command in processes(var).items() if all(word in command for word in words))
 
 
@@ -44,7 +44,7 @@ def none_left(var: Path, seconds: float) -> None:
 
 
 def answer(url: str) -> int:
-    """The status of a GET; 0 for no answer."""
+    """The status of a GET; 0 without an answer."""
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             return int(response.status)

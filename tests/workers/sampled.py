@@ -1,4 +1,4 @@
-"""What the sampler wrote down."""
+"""What the sampler stored."""
 
 from collections.abc import Callable
 

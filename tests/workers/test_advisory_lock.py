@@ -1,4 +1,4 @@
-"""A host may be called like one of the processes of which there is one: each is another's lock."""
+"""A host may have the name of a singleton process: their locks differ."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The header that says which archived message was retried came over the wire: anybody may have written it."""
+"""The header with the archived message of a retry is untrusted: any sender may write it."""
 
 import json
 from uuid import uuid4
@@ -18,7 +18,7 @@ ONCE = EndpointSettings(immediate_retries=0, delayed_retries=0, notify=True, on_
 
 
 def is_handled(queues: str, look: Connection, said: str) -> None:
-    """One that says so of itself, once, and it is no error."""
+    """A message with such a header is handled once and does not fail."""
     handled: list[str] = []
     endpoint = endpoint_of("Sales", queues, handled)
     sent = endpoint.send("Sales", {}, type=TYPE, headers={RETRIED_FROM: said})
@@ -48,7 +48,7 @@ def empties(endpoint: Endpoint, look: Connection, table: str) -> None:
 
 
 def test_a_forged_header_marks_nobodys_message(queues: str, look: Connection) -> None:
-    """Sent to any queue of ours, it called a retried message a success that still waited in another."""
+    """Such a header, sent to any queue of ours, marked a retried message as succeeded while it still waited."""
     handled: list[str] = []
     sales, other = endpoint_of("Sales", queues, handled), endpoint_of("Other", queues, handled)
     message_id = sales.send("Sales", {}, type=TYPE)
@@ -62,7 +62,7 @@ def test_a_forged_header_marks_nobodys_message(queues: str, look: Connection) ->
     for said in (str(archive_id), true, f"{archive_id} {uuid4()}"):
         other.send("Other", {}, type=TYPE, headers={RETRIED_FROM: said, MESSAGE_ID: message_id})
     empties(other, look, "Other")
-    with look.transaction():  # beside the true one, which stays where it is
+    with look.transaction():  # beside the true one, which stays in its queue
         look.run('create temp table aside on commit drop as select * from "Sales"')
         look.run('delete from "Sales"')
         for said in (str(archive_id), f"{archive_id} {uuid4()}"):
@@ -84,6 +84,6 @@ def test_invalid_retried_from_header_fails_no_message(queues: str, look: Connect
 
 
 def test_an_archive_out_of_order_fails_no_message(queues: str, look: Connection) -> None:
-    """Refused, the mark would take the receive transaction with it: handled work undone, at each retry again."""
+    """A refused mark would roll back the receive transaction: handled work undone, again at each retry."""
     look.run("alter table messages.message_archive rename to elsewhere")
     is_handled(queues, look, "1")

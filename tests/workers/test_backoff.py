@@ -1,4 +1,4 @@
-"""A crashed process waits longer each time, unless it had proven itself."""
+"""A crashed process waits longer each time, unless it ran long enough before."""
 
 from pgqueue_admin.workers.supervisor.backoff import LONGEST, PROVEN, Backoff
 
@@ -11,7 +11,7 @@ class Clock:
 
 
 def crashed(backoff: Backoff, clock: Clock, ran: float = 1.0) -> float:
-    """The next one begins when it may, and crashes after it ``ran``."""
+    """Start the next process when allowed and let it crash after ``ran`` seconds; return its wait."""
     clock.now = max(clock.now, backoff.until) + ran
     return backoff.crashed(ran)
 

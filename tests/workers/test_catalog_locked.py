@@ -1,4 +1,4 @@
-"""The queues' database refuses a look at its catalog: that is said of it, and asked again in peace."""
+"""The queue database refuses to read its catalog: the reason is shown, and the read is repeated without haste."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Connect = Callable[..., Connection]
 
 @pytest.fixture
 def apart(console_database: str, queues: str, connect: Connect) -> Iterator[Connection]:
-    """A queue database of its own: what is locked there holds up no console."""
+    """A separate queue database: locking its catalog does not block the console."""
     with elsewhere("queues", **environ.Env.db_url_config(queues)):
         yield connect(queues)
 
@@ -41,7 +41,7 @@ def sampling(apart: Connection, clock: Clock) -> Iterator[SamplerProcess]:
 
 @pytest.fixture
 def looks(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """When the catalog was asked."""
+    """Times of catalog reads."""
     when: list[float] = []
     asked = discovery.find
 
@@ -110,7 +110,7 @@ def test_known_queues_are_measured_while_none_can_be_found(
 def test_queues_say_that_their_database_was_too_slow(
     apart: Connection, sampling: SamplerProcess, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server's clock is what each look begins with."""
+    """Each sample begins by reading the server's clock."""
     make(apart)
     sampling.run_once()
     with monkeypatch.context() as meanwhile:

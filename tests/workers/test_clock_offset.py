@@ -1,4 +1,4 @@
-"""Samples of a server whose clock is another one than the console's."""
+"""Samples of a server whose clock differs from the console's."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ def test_offset_stays_while_later_samples_allow_it() -> None:
 
 @pytest.mark.parametrize(("at", "by"), [(FIRST, SECOND), (LAST, -SECOND)])
 def test_the_ends_of_the_calendar_stay_where_they_are(at: datetime, by: timedelta) -> None:
-    """Somebody's default(DateTimeOffset) is no reason to store nothing of any queue."""
+    """One application's default(DateTimeOffset) must not keep all samples from being stored."""
     table, ahead = QueueTable(Address("public", "Sales"), TableKind.INPUT, "", {}), ClockOffset()
     ahead.note(NOON, NOON + by, NOON)
     (moved,) = ahead.taken_off([QueueSample(table, NOON + by, QueueDepth(NOON, next_due_at=at), None, oldest_at=at)])
@@ -58,7 +58,7 @@ def test_the_ends_of_the_calendar_stay_where_they_are(at: datetime, by: timedelt
 def hour_ahead(
     console_database: str, queues: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Connection]:
-    """A queue database whose server says that it is an hour later."""
+    """A queue database whose server's clock is an hour ahead."""
     connection = connect(queues)
     ahead = server_clock.only_in(connection, "interval '1 hour'", "interval '0'")
     server_clock.tells(monkeypatch, f"(clock_timestamp() + {ahead})")
@@ -68,7 +68,7 @@ def hour_ahead(
 
 def test_ages_are_right_all_the_same(hour_ahead: Connection) -> None:
     TableQueue(postgresql(), Address("public", "Sales")).create(hour_ahead)
-    for _ in range(2):  # a second sampler goes on from what the first remembered
+    for _ in range(2):  # the second sampler continues from what the first stored
         sampling = SamplerProcess()
         sampling.run_once()
         hour_ahead.run("insert into \"Sales\" (id, headers, body) values (gen_random_uuid(), '{}', '{}')")
@@ -83,7 +83,7 @@ def test_ages_are_right_all_the_same(hour_ahead: Connection) -> None:
 def test_a_clock_that_steps_back_leaves_no_hole_in_history(
     tables: Connection, sampling: SamplerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By two hours: as after the change to a standby that was behind, or to a copy of the machine."""
+    """By two hours, as after a switch to a lagging standby or to a copy of the machine."""
     tables.run("create table public.step as select interval '2 hours' as by")
     server_clock.tells(monkeypatch, "(clock_timestamp() + (select by from public.step))")
     monkeypatch.setattr(database_clock, "ASK_EVERY", 0.0)

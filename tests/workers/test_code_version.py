@@ -1,4 +1,4 @@
-"""The version of the code that handlers were written in, wherever that code came from."""
+"""The version of the handlers' code, from whatever source it was installed."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A thread's session on the console's database, where that lets everybody in and takes no writes."""
+"""A thread's session on the console's database that accepts connections but no writes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from tests.waiting import until
 
 
 class Beating:
-    """Work that writes at each beat, as all of ours does."""
+    """Work that writes at each beat, like all of ours."""
 
     def __init__(self) -> None:
         self.sessions = self.beats = 0
@@ -55,7 +55,7 @@ def nobody_answers() -> Iterator[None]:
 def test_a_database_that_takes_no_writes_is_tried_ever_more_seldom(
     link: ConsoleSession, work: Beating, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And its own words are told, once: what ended the session before is not why none comes back."""
+    """The server's message is logged once: the error that ended the last session is not why a new one fails."""
     until(lambda: work.beats)
     with read_only("default"):
         until(lambda: link.failures >= 3, what="it rests longer each time")

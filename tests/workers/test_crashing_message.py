@@ -1,4 +1,4 @@
-"""Messages that end their process: remembered at each death, whatever the way it ended."""
+"""Messages that crash their process are recorded at each crash, whatever its kind."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def test_the_third_death_names_the_message(
 
 @pytest.mark.parametrize(("way", "how"), [("segfault", "ended by SIGSEGV"), ("leave", "ended with exit code 0")])
 def test_a_death_on_the_way_out_counts_too(deadly: House, sales: Endpoint, tmp_path: Path, way: str, how: str) -> None:
-    """Stopped while the message was in hand, its process dies of it instead of draining."""
+    """Stopped with the message in flight, the process crashes because of it instead of draining."""
     want(1, concurrency=1, drain_seconds=60)
     gate = tmp_path / "gate"
     message_id = sales.send("Sales", {"way": way, "gate": str(gate)}, type=TYPE)
@@ -86,7 +86,7 @@ def test_a_message_that_takes_too_much_memory_is_remembered_with_the_limit(deadl
     assert crashed.last_error.startswith(death.how)
 
 
-# What an application makes of signals, and of threads, is not what ends its process.
+# Signal handlers and threads of an application must not count as the cause of a crash.
 @pytest.fixture
 def hearing(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:
     house = House(console_database, queues, tmp_path / "var", apps="tests.workers.hearing")
@@ -111,7 +111,7 @@ def test_a_signal_that_an_application_handles_does_not_end_its_process(
 
 
 def test_finished_process_that_cannot_exit_is_replaced(deadly: House, sales: Endpoint, look: Connection) -> None:
-    """A thread of a handler's that is no daemon keeps an ended process for ever."""
+    """A handler's non-daemon thread keeps a finished process alive for ever."""
     deadly.environment["PGQUEUE_LIVENESS_TIMEOUT_SECONDS"] = "4"
     want(1)
     deadly.supervise()

@@ -1,4 +1,4 @@
-"""Databases whose queues are looked at beside the first: each by a sampler of its own, and by its own names."""
+"""Additional databases whose queues are sampled: each by its own sampler, under its own names."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -23,7 +23,7 @@ ALIASED = Address("billing:public", "Q")
 
 @pytest.fixture
 def other(databases: Databases, settings: Settings, console_database: str) -> Iterator[str]:
-    """An empty database that is looked at as billing, whose role may do nothing but read."""
+    """An empty database, sampled as billing with a role that may only read."""
     with databases.clone("empty") as dsn:
         settings.PGQUEUE = {**settings.PGQUEUE, "LOOKED_AT": {"billing": {"URL": dsn, "SCHEMAS": ["public"]}}}
         yield dsn
@@ -53,7 +53,7 @@ def test_queues_of_one_name_are_two(
     sampling.run_once()
     sampling_there.run_once()
     assert depths() == {"public.Q": 3, "billing:public.Q": 5}
-    assert [*Process.objects.values_list("role", "endpoint")] == [("source-sampler", "billing")]  # one process here
+    assert [*Process.objects.values_list("role", "endpoint")] == [("source-sampler", "billing")]  # one of its processes
     assert not Queue.objects.exclude(gone_since=None).exists()
 
 
@@ -100,7 +100,7 @@ def test_silent_sampler_is_reported_by_the_other_sampler(
     assert navigation_counts.newest() is None, "what another database's sampler saw is no sample of the first"
     sampling.run_once()
     assert LatestSample.objects.get().error == samples.SILENT
-    # one that is heard of looks slowly, and is not silent
+    # a sampler with a heartbeat is slow, not silent
     about = {"host": "there", "pid": 1, "start_ticks": 1, "started_at": old, "heartbeat_at": database_clock.now()}
     Process.objects.create(role="source-sampler", endpoint="billing", **about)
     LatestSample.objects.update(error="")
@@ -108,7 +108,7 @@ def test_silent_sampler_is_reported_by_the_other_sampler(
     assert LatestSample.objects.get().error == ""
     Process.objects.filter(host="there").delete()
     sampling.run_once()
-    sampling_there.run_once()  # its figures are those of before: only their time is written
+    sampling_there.run_once()  # the figures are unchanged: only their time is written
     now = LatestSample.objects.get()
     assert (now.error, now.depth, now.at > old) == ("", 2, True)
 

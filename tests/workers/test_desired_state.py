@@ -1,4 +1,4 @@
-"""Which processes are wanted here: supervisors divide them, and Start ends a back-off at once."""
+"""The number of processes wanted on this host: supervisors divide it, and Start ends a back-off at once."""
 
 from collections import Counter
 from datetime import timedelta
@@ -12,7 +12,7 @@ from pgqueue_admin.workers.supervisor.desired_state import share, start_now
 from pgqueue_admin.workers.supervisor.role import RoleKey
 from tests.workers.host import want
 
-# Processes are wanted in all; supervisors divide them.
+# The desired number is for all hosts; supervisors divide it.
 ENDPOINTS = [f"Shop.{number}" for number in range(60)]
 
 
@@ -32,12 +32,12 @@ def test_endpoints_of_one_process_do_not_all_run_on_one_host(hosts: int) -> None
 
 
 def test_remainder_goes_to_a_host_fixed_for_each_endpoint() -> None:
-    """Every supervisor reckons for itself."""
+    """Every supervisor computes its own share."""
     assert [share(1, index, 2, "Demo.Web") for index in (0, 1)] == [1, 0]
     assert [share(1, index, 2, "Demo.Billing") for index in (0, 1)] == [0, 1]
 
 
-# Start ends a back-off at once; that its own time has come for an earlier crash does not.
+# Start ends a back-off at once; the end of an earlier crash's back-off does not.
 SALES = RoleKey("endpoint", "Sales")
 
 

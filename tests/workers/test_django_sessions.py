@@ -1,4 +1,4 @@
-"""Handlers that use Django's models: their sessions are the threads' own, and a database may be restarted."""
+"""Handlers that use Django's models: each thread has its own sessions, and the database may be restarted."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Sends in Django's transaction.atomic: lost with its rollback, there with its commit, told once."""
+"""Sends in Django's transaction.atomic: rolled back or committed with it, and notified once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -65,7 +65,7 @@ def test_a_rollback_loses_the_send_with_the_rest(web: Endpoint, connect: Callabl
     assert (rows(web.dsn, "Web"), orders()) == ([], [])
     with transaction.atomic():
         place(web, 2)
-        with suppress(ZeroDivisionError), transaction.atomic():  # a savepoint is rolled back alone
+        with suppress(ZeroDivisionError), transaction.atomic():  # only the savepoint is rolled back
             place(web, 3)
             raise ZeroDivisionError
         place(web, 4)
@@ -110,7 +110,7 @@ def place_only(web: Endpoint) -> None:
 
 @pytest.fixture
 def with_outbox(web: Endpoint) -> Endpoint:
-    """Its outbox lies where the models do; here that is the queues' database, too."""
+    """The outbox is in the database of the models; here that is also the queues' database."""
     web.apply(EndpointSettings(transaction_mode="receive_only", outbox=Outbox()))
     web.create_queues()
     return web

@@ -1,4 +1,4 @@
-"""Servers of ours that have ended are started again, and one that cannot be ends nobody else."""
+"""Embedded servers that ended are restarted; a failed restart stops nothing else."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from tests.waiting import until
 
 
 class Ended:
-    """A server that is down, on a disk that is full at first."""
+    """A server that is down; its disk is full at first."""
 
     port = 0
     running = False

@@ -1,4 +1,4 @@
-"""One endpoint process: settings while it runs, what it reports, what becomes of failures."""
+"""One endpoint process: settings at run time, its reports, and failed messages."""
 
 import subprocess
 from pathlib import Path
@@ -30,7 +30,7 @@ def child(house: House) -> Process:
 
 
 def held(house: House, sales: Endpoint, gate: Path) -> str:
-    """A message that is in hand until the gate is opened."""
+    """A message in flight until the gate is opened."""
     message_id = sales.send("Sales", {"hold": str(gate)}, type=TYPE)
     until(gate.with_suffix(".held").exists, what="in hand")
     return message_id
@@ -133,7 +133,7 @@ def test_exhausted_message_is_archived_and_its_retry_succeeds(
     (dead,) = until(lambda: store.page(look, ArchiveFilter()).messages, what="archived")
     assert (dead.message_id, dead.endpoint, dead.result) == (message_id, "Sales", "failed")
     assert (dead.exception_type, dead.attempts) == ("ValueError", 2)
-    look.run("update messages.message_archive set body = '{}'")  # cured, as by another version of the handler
+    look.run("update messages.message_archive set body = '{}'")  # fixed, as by another version of the handler
     (outcome,) = dead_messages.retry(look, [dead.id], "ana", ours=lambda address: True)
     assert outcome.result == "done"
     until(lambda: handled(look) == 1, what="handled")
@@ -156,7 +156,7 @@ def test_exhausted_message_goes_to_the_error_queue_by_setting(house: House, sale
 def test_values_that_cannot_be_are_refused_and_the_former_hold(
     house: House, child: Process, sales: Endpoint, look: Connection
 ) -> None:
-    """Somebody wrote the row by SQL, past every check."""
+    """A row written by SQL bypasses every validation."""
     row = endpoints.save_settings("Sales", {"peek_delay_ms": 200}, "ana", "console")
     until(lambda: house.rows(settings_version=row.version), what="taken")
     type(row).objects.update(peek_delay_ms=0, version=row.version + 1)

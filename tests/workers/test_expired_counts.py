@@ -1,4 +1,4 @@
-"""What expired is counted by queue, type and day, each once, however often a process reports (T3, T16)."""
+"""Expired messages are counted by queue, type and day, each once, however often a process reports (T3, T16)."""
 
 import threading
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from tests.workers.test_in_flight_file import message
 
 @pytest.mark.usefixtures("console_database")
 def test_a_type_that_no_column_takes_is_counted_too() -> None:
-    """Else every later beat would fail over it, and no other type would be counted."""
+    """Otherwise every later heartbeat would fail on it, and no other type would be counted."""
     endpoint = Endpoint.objects.create(name="Sales", table="Sales")
     kinds = ["T\0x", "Shop.Quote", "half \ud800", "T" * 600]
     ttbr_recorder.keep(endpoint, dict.fromkeys(kinds, timedelta(seconds=10)), {})
@@ -91,7 +91,7 @@ def test_two_processes_that_name_types_in_another_order_both_count() -> None:
 
 @pytest.mark.usefixtures("console_database")
 def test_message_types_beyond_the_limit_are_counted_together(tmp_path: Path) -> None:
-    """A sender may name each message a type of its own: that must fill no memory and no table."""
+    """A sender may give each message its own type: that must fill neither memory nor a table."""
     endpoint, span = Endpoint.objects.create(name="Sales", table="Sales"), timedelta(seconds=10)
     counters = Counters(InFlightFile(tmp_path / "a"))
     for number in range(MOST_TYPES + 40):

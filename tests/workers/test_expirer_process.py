@@ -1,4 +1,4 @@
-"""Locks of the lease queue end within a second of their time, by one process of all, with beat beside it (L6)."""
+"""Expired locks of the lease queue end within a second, by one process of all, with beat beside it (L6)."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A host whose supervisor vanishes is warned of until it is back, or a person says that it is gone for good."""
+"""A host whose supervisor vanishes raises an alert until it returns or a user declares it gone."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ GONE = {"kind": "host_lost", "subject": "house-2"}
 
 @pytest.fixture
 def other(house: House, console_database: str, queues: str, tmp_path: Path) -> Iterator[House]:
-    """The second of two hosts that run three processes between them."""
+    """The second of two hosts that share three processes."""
     want(3)
     other = House(console_database, queues, tmp_path / "other", "house-2")
     house.supervise()
@@ -45,13 +45,13 @@ def operator(console_database: str) -> Client:
 
 
 def minutes_pass(host: str) -> None:
-    """For what is written of it: nobody waits here."""
+    """Move the stored times back instead of waiting."""
     earlier = {name: F(name) - timedelta(minutes=5) for name in ("heartbeat_at", "started_at")}
     Process.objects.filter(host=host).update(**earlier)
 
 
 def judged(watching: timedelta = timedelta(hours=1), **about: object) -> list[Alert]:
-    """What the alerter has open of it after a look at the real rows."""
+    """Open alerts on the host after the alerter has evaluated the real rows."""
     now = database_clock.now()
     Evaluation(look_at(now, now - watching, CursorReading([], [], ""), **about)).run()  # type: ignore[arg-type]
     return list(Alert.objects.filter(**GONE, resolved_at=None))
@@ -59,7 +59,7 @@ def judged(watching: timedelta = timedelta(hours=1), **about: object) -> list[Al
 
 @contextmanager
 def frozen(house: House) -> Iterator[None]:
-    """Its machine stands still, supervisor and child, and goes on later as if nothing had been."""
+    """Stop supervisor and children, as on a suspended machine, then continue them."""
     pids = [row.pid for row in Process.objects.filter(host=house.host, ended_at=None)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -72,7 +72,7 @@ def frozen(house: House) -> Iterator[None]:
 
 @pytest.mark.chaos
 def test_killed_host_warns_until_a_person_gives_it_up(house: House, other: House, operator: Client) -> None:
-    other.close()  # kill -9: nothing is written down of its end
+    other.close()  # kill -9: it records no end
     house.running(3)
     assert judged() == []
     minutes_pass("house-2")
@@ -130,7 +130,7 @@ def test_host_that_ended_in_order_never_warns(house: House, other: House) -> Non
 
 
 def test_an_outage_of_the_consoles_database_is_no_host_that_has_gone(house: House, other: House) -> None:
-    """Nobody could be heard of: it is waited for as long as a silence takes, and what was open stays."""
+    """No heartbeat could be written: the alerter waits as for any silence, and open alerts stay open."""
     minutes_pass("house-2")
     other.close()
     minutes_pass("house-2")

@@ -1,4 +1,4 @@
-"""A process that hangs alive is told and replaced: stopped by a real SIGSTOP, it has not ended and never will."""
+"""A process that hangs is reported and replaced: a real SIGSTOP stops it, and it never exits."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE
 
 LIMITS = {"sampler": 10, "endpoint": 8}  # seconds
-REAL_TIME = signal.SIGRTMIN + 2  # Python has no name for it
+REAL_TIME = signal.SIGRTMIN + 2  # Python has no constant for it
 BEATS = """
 import threading
 import django
@@ -33,7 +33,7 @@ while True:
 
 
 class Silent(liveness_file.ProcessSilence):
-    """An hour is over at each look."""
+    """An hour of silence at each look."""
 
     def look(self, shown: int) -> float:
         return 3600.0
@@ -94,7 +94,7 @@ def test_a_disk_that_takes_no_file_at_all_ends_nobody(tmp_path: Path, monkeypatc
 
 @pytest.mark.chaos
 def test_a_stopped_sampler_and_a_stopped_endpoint_are_killed_and_replaced(house: House, sales: Any, look: Any) -> None:
-    """What the endpoint had in hand for as long as it liked is handled by the next process."""
+    """The message that the endpoint held is handled by the next process."""
     house.environment["PGQUEUE_LIVENESS_TIMEOUT_SECONDS"] = "8"
     want(1)
     house.supervise("--without", "ingester", "--without", "alerter")
@@ -159,7 +159,7 @@ def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[s
 def test_program_that_cannot_be_started_is_tried_again(
     keep: Callable[[str], SupervisedProgram], tmp_path: Path
 ) -> None:
-    """As on a full disk: its log is a folder, of which nobody can make a file."""
+    """As on a full disk: its log cannot be created because a folder has its name."""
     kept = keep("import signal; signal.pause()")
     log = tmp_path / "log" / "celery-beat.log"
     log.unlink()

@@ -1,4 +1,4 @@
-"""What a process has in hand can be read from beside it, and after its death."""
+"""The messages a process has in flight can be read by other processes, also after its death."""
 
 import struct
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_a_full_disk_costs_what_is_told_and_no_process(caplog: pytest.LogCapture
 
 
 def test_its_place_on_the_disk_is_taken_at_once(tmp_path: Path) -> None:
-    """Taken later, a page for which there is none left ends the process by SIGBUS."""
+    """If allocated later, a full disk would end the process by SIGBUS."""
     path = tmp_path / "hand"
     InFlightFile(path)
     assert path.stat().st_blocks * 512 >= path.stat().st_size > 0

@@ -1,4 +1,4 @@
-"""Error queues are emptied into the archive, those that are to be and no others (C4)."""
+"""Error queues are emptied into the archive if that is switched on, and only those (C4)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ def look(recorded_console: str, connect: Callable[[str], Connection]) -> Connect
 
 
 def emptied(ingesting: IngesterProcess) -> None:
-    """A turn may take so many seconds and no more: a busy machine needs several."""
+    """A turn has a time limit: a busy machine needs several."""
     while ingesting.run_once():
         pass
 
@@ -52,7 +52,7 @@ def test_only_a_queue_that_is_to_be_is_emptied(look: Connection) -> None:
 
 
 def test_a_queue_that_may_not_be_emptied_says_so_on_its_page(look: Connection) -> None:
-    """SELECT and DELETE seem to be enough, and are not: rows are locked first, which asks for UPDATE."""
+    """SELECT and DELETE are not enough: locking rows requires UPDATE."""
     Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
     with change_detector.nothing_but_select(look, ["public", "messages"]) as clerk:
         look.run(f"grant delete on error to {clerk['USER']}")
@@ -89,7 +89,7 @@ def test_a_queue_whose_trigger_speaks_of_another_server_stops_no_other(look: Con
 
 
 def test_only_what_is_still_an_error_queue_of_an_allowed_schema_is_emptied(look: Connection) -> None:
-    """Opted in once; since then the name belongs to something else, or to a schema that is none of our business."""
+    """Switched on once; since then the name belongs to another table, or to a schema that is not allowed."""
     queue = Queue.objects.create(schema="public", table="error", kind="input", ingest=True)
     Queue.objects.create(schema="elsewhere", table="error", kind="error", ingest=True)
     look.run("create schema elsewhere; create table elsewhere.error (like public.error including defaults)")
@@ -106,7 +106,7 @@ def test_only_what_is_still_an_error_queue_of_an_allowed_schema_is_emptied(look:
 def test_ingestion_switched_on_for_one_database_is_off_in_another(
     look: Connection, databases: Databases, connect: Callable[[str], Connection], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """QUEUES_URL now names somebody's production; it has an error queue of the same name."""
+    """QUEUES_URL now names a production database with an error queue of the same name."""
     queue = Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
     emptied(IngesterProcess())
     assert error_rows(look) == 0
@@ -119,14 +119,14 @@ def test_ingestion_switched_on_for_one_database_is_off_in_another(
         assert not queue.ingest
         assert AuditEntry.objects.get(noun="queue").after == {"ingest": False}
         assert "another database" in caplog.text
-        queue.ingest = True  # asked for here
+        queue.ingest = True  # switched on in this database
         queue.save()
         emptied(IngesterProcess())
         assert error_rows(connect(production)) == 0
 
 
 def test_flooded_queue_ends_its_turn_after_a_time_limit(look: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the flood would hold up the heartbeat and the turn of other queues."""
+    """Otherwise the flood would delay the heartbeat and other queues."""
     monkeypatch.setattr("pgqueue_admin.workers.processes.ingester_process.AT_MOST", 0.0)
     look.run("create table errors (like public.error including defaults)")
     look.run("insert into errors (id, headers, body) select id, headers, body from public.error limit 3")

@@ -1,4 +1,4 @@
-"""Error queues of another database, on another server, are emptied into the archive: each message once."""
+"""Error queues of another database on another server are emptied into the archive: each message once."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -61,7 +61,7 @@ def here(archived_console: str, connect: Connect) -> Connection:
 
 @pytest.fixture
 def there(billing: Billing, here: Connection) -> Billing:
-    """Recorded failures lie in the error queue there, and a control message."""
+    """Recorded failures in the error queue of the other database, and a control message."""
     rows = here.all(
         "select gen_random_uuid() as id, headers, body from messages.message_archive"
         " where kind = 'transport' order by seq limit %(limit)s",
@@ -166,7 +166,7 @@ def test_a_server_that_crashes_at_the_commit(here: Connection, there: Billing, m
 def test_ingestion_commits_synchronously_before_the_source_forgets(
     here: Connection, there: Billing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQL Server says of a mark that it has forgotten that nothing was committed: then the copies would be dropped."""
+    """For a mark that is gone, SQL Server reports that nothing was committed: the copies would then be dropped."""
     finish, said = crossing_in.finish, list[str]()
 
     def finished(connection: Connection, *about: Any) -> list[int]:
@@ -229,7 +229,7 @@ def test_each_that_is_written_to_has_a_process_of_its_own(settings: Settings) ->
 
 
 def test_message_retried_there_and_dead_again_is_marked_dead_again(here: Connection, there: Billing) -> None:
-    """From there into the archive, back, and dead once more: both rows tell it."""
+    """From there into the archive, back, and dead again: both rows show it."""
     ana = person("ana", *OPERATOR)
     emptied(there)
     row = here.one(

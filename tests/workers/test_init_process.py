@@ -1,4 +1,4 @@
-"""Process 1 of a container: who is left over is waited for, and what it is told reaches who does the work."""
+"""Process 1 of a container reaps orphans and forwards signals to its child."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ from tests.waiting import until, within
 
 ROOT = Path(__file__).resolve().parents[2]
 _PR_SET_CHILD_SUBREAPER = 36
-# a shell leaves an orphan, whose parent is then whoever the shell becomes
+# a shell leaves an orphan, then becomes the process under test by exec
 LEAVE_ONE = "(sleep 0.5 & echo $! > {file}); exec {command}"
 MAY = os.geteuid() == 0 and shutil.which("unshare")
 OWN_NAMESPACE = [["unshare", "--pid", "--fork", "--kill-child"]] if MAY else []
@@ -32,11 +32,11 @@ class First:
 
     @cached_property
     def pid(self) -> int:
-        """Of the process that orphans come to, as it is seen from here. One that ends by itself may be gone by then."""
+        """The pid of the process that inherits orphans, as seen from here. It may have ended already."""
         return until(lambda: next(iter(children(self.started.pid)), 0)) if self._is_wrapped else self.started.pid
 
     def orphan_is_gone(self) -> bool:
-        """By what the kernel has of the first process's children: neither asleep nor a zombie."""
+        """From the kernel's list of its children: the orphan is neither running nor a zombie."""
         return self._file.exists() and not any(name(pid) == "sleep" for pid in children(self.pid))
 
     def workers(self) -> list[int]:
@@ -113,7 +113,7 @@ def test_elsewhere_nobody_stays_behind() -> None:
 def hears_sigterm(pid: int) -> bool:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:  # it has ended since it was listed
+    except OSError:  # it ended after it was listed
         return False
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
     return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)

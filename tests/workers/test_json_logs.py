@@ -1,4 +1,4 @@
-"""PGQUEUE_LOG_FORMAT=json: each log line is a JSON object; an endpoint's names the message it handles."""
+"""PGQUEUE_LOG_FORMAT=json: each log line is a JSON object; an endpoint's lines name the message it handles."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def test_default_log_line_is_plain_text() -> None:
 
 @pytest.mark.parametrize("format", ["line", "json"])
 def test_no_line_is_written_for_each_request(format: str) -> None:
-    """What people look for stands in their addresses."""
+    """Their addresses contain what users search for."""
     assert not [line for line in lines("uvicorn", format, "uvicorn.access") if "a little" in line]
 
 

@@ -1,4 +1,4 @@
-"""What is due by the clock is sent at its second by one child of the supervisor; by all who may, once (L9)."""
+"""Due messages are sent on their second by one child of the supervisor; once, even if several may (L9)."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""An endpoint of the lease queue under the real supervisor: all that endpoints have, it has."""
+"""An endpoint of the lease queue under the real supervisor has all features of endpoints."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def running(house: House, count: int = 1, state: str = "running") -> list[Proces
 
 
 def held(queue: LeaseQueue, gate: Path, **more: Any) -> int:
-    """A message that is in hand until the gate is opened."""
+    """A message in flight until the gate is opened."""
     message = queue.publish({"kind": "render", "hold": str(gate), **more})
     until(gate.with_suffix(".held").exists, what="in hand")
     return message
@@ -119,7 +119,7 @@ def test_settings_of_the_other_kind_are_refused(console_database: str) -> None:
 
 
 def test_two_processes_and_one_less(house: House, queue: LeaseQueue, look: Connection, tmp_path: Path) -> None:
-    """L11: one of them handles a message. Scaled down, one finishes what it has in hand."""
+    """L11: one process handles a message. Scaled down, a process finishes its message."""
     wanted(2, concurrency=1)
     house.supervise()
     running(house, 2)
@@ -139,7 +139,7 @@ def test_two_processes_and_one_less(house: House, queue: LeaseQueue, look: Conne
 def test_kill_9_in_the_middle_has_one_outcome(
     house: House, queue: LeaseQueue, look: Connection, tmp_path: Path, on_lock_expired: str, result: str
 ) -> None:
-    """By the supervisor's own expirer, while it starts the next process."""
+    """The supervisor's own expirer ends it while it starts the next process."""
     wanted(lock_seconds=2, on_lock_expired=on_lock_expired, delayed_retries=3, delayed_retry_step_ms=100)
     house.supervise(expirer=True)
     (victim,) = running(house)
@@ -167,7 +167,7 @@ def test_kill_9_in_the_middle_has_one_outcome(
 def test_a_message_that_ends_its_process_comes_to_an_end_itself(
     house: House, queue: LeaseQueue, look: Connection
 ) -> None:
-    """Its retries are counted in its row: nobody has to move it out."""
+    """Its row counts its retries: no operator has to move it out."""
     wanted(lock_seconds=1, on_lock_expired="release", delayed_retries=3, delayed_retry_step_ms=100, concurrency=1)
     house.supervise(expirer=True)
     message = queue.publish({"kind": "render", "die": True})
@@ -179,7 +179,7 @@ def test_a_message_that_ends_its_process_comes_to_an_end_itself(
 
 @pytest.mark.chaos
 def test_chaos_one_outcome_each(house: House, queue: LeaseQueue, look: Connection, queues: str) -> None:
-    """Processes are killed again and again; the supervisor's expirer, beat and each worker end locks all at once."""
+    """Processes are killed again and again; the supervisor's expirer, beat and each worker expire locks at once."""
     wanted(2, lock_seconds=1, on_lock_expired="release", delayed_retries=50, delayed_retry_step_ms=0, concurrency=4)
     over, ids = threading.Event(), queue.publish_many({"kind": "render", "work": 0.02} for _ in range(MESSAGES))
 
@@ -215,7 +215,7 @@ def _at_most(look: Connection, left: int) -> bool:
 def test_stopped_while_it_works_it_is_killed_and_its_message_ends_once(
     house: House, queue: LeaseQueue, look: Connection, tmp_path: Path
 ) -> None:
-    """By a real SIGSTOP: it has not ended and never will."""
+    """After a real SIGSTOP the process neither works nor exits."""
     house.environment["PGQUEUE_LIVENESS_TIMEOUT_SECONDS"] = "6"
     wanted(lock_seconds=2)
     house.supervise(expirer=True)

@@ -1,4 +1,4 @@
-"""Rules of the lease queue are followed by one child of the supervisor, told or by a look; killed, nothing twice."""
+"""One child of the supervisor applies the rules of the lease queue, notified or by polling; a kill repeats nothing."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ def child(console_database: str) -> Iterator[ExpirerProcess]:
 
 
 def die(queue: LeaseQueue, count: int) -> list[int]:
-    """Their archive ids."""
+    """Let messages die; return their archive ids."""
     queue.publish_many(range(count))
     ended = [queue.finish(lease, "failed") for lease in queue.claim(count)]
     return [each.archive_id for each in ended if each and each.archive_id]
@@ -62,7 +62,7 @@ def back(look: Connection) -> list[int]:
 def test_told_of_a_death_it_looks_when_that_one_is_due(
     rule: int, queue: LeaseQueue, look: Connection, child: ExpirerProcess
 ) -> None:
-    """Between two of its looks there is a minute, but for the NOTIFY."""
+    """Without the NOTIFY it looks once a minute."""
     child.run_once()
 
     def rests() -> bool:
@@ -100,7 +100,7 @@ def test_a_lost_notify_costs_a_minute(
         child.run_once()
         now[0] += 1
     died = die(queue, 3)
-    missed: list[str] = []  # nobody hears them, however late they come
+    missed: list[str] = []  # read here, so that the child never gets them, however late they come
     while missed.count("dead_message") < len(died):
         missed += [each.channel for each in child.listening[0].notifications(0.1)]
     look.run("update messages.message_archive set died_at = died_at - interval '10 seconds'")
@@ -127,7 +127,7 @@ def test_beat_follows_them_as_well(rule: int, queue: LeaseQueue, look: Connectio
 def test_killed_child_and_beat_retry_each_message_once(
     rule: int, queue: LeaseQueue, look: Connection, console_database: str, tmp_path: Path
 ) -> None:
-    """``kill -9`` of the child, three times, while 2,000 are due and beat follows the rules beside it."""
+    """``kill -9`` of the child, three times, while 2,000 are due and beat applies the rules too."""
     house = House(console_database, console_database, tmp_path / "var")
     house.environment["PGQUEUE_QUEUE_SCHEMAS"] = "public,messages"
     died = die(queue, 2_000)
@@ -171,7 +171,7 @@ def test_while_nothing_dies_it_asks_one_statement_a_minute(
 def test_while_many_go_back_locks_are_ended_in_time(
     rule: int, queue: LeaseQueue, look: Connection, child: ExpirerProcess
 ) -> None:
-    """As after an outage: twenty thousand died together, and their rule has its time."""
+    """As after an outage: twenty thousand died together and are due."""
     look.run(
         "insert into messages.message_archive (created_at, message, result, handled_by, message_id)"
         " select now() at time zone 'utc', to_jsonb(n), 'failed', 'thumbs', (1000000 + n)::text"

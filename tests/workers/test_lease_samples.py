@@ -1,4 +1,4 @@
-"""The lease queue is sampled, judged and warned of as every other queue."""
+"""The lease queue is sampled, judged and alerted on like every other queue."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -47,4 +47,4 @@ def test_its_row_has_the_figures_of_a_queue(
     known = Queue.objects.get(table="message")
     assert (known.kind, known.target_age_seconds, known.target_dead) == ("lease", 60, 0)
     row = next(each for each in queue_rows.load() if each.queue.table == "message")
-    assert (row.consumers.words, row.state) == ("somebody receives", "crit")  # of its dead
+    assert (row.consumers.words, row.state) == ("somebody receives", "crit")  # because of its dead messages

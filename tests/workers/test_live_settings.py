@@ -1,4 +1,4 @@
-"""C5: what an operator sets on call acts on a running worker, which stays the same process."""
+"""C5: an operator's settings take effect on a running worker, in the same process."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ FAILURES = "select count(*) from messages.message_archive"
 
 @pytest.fixture
 def pid(house: House) -> Iterator[int]:
-    """Of a worker that runs with one slot; it must be the same at the end."""
+    """The pid of a worker with one slot, which must be the same at the end."""
     want(1, concurrency=1, immediate_retries=0)
     house.supervise()
     (began,) = house.running(1)
@@ -34,7 +34,7 @@ def pid(house: House) -> Iterator[int]:
 
 
 def change(house: House, **settings: Any) -> None:
-    """Saved, and taken by the worker."""
+    """Save the setting and wait until the worker applies it."""
     row = endpoints.save_settings("Sales", settings, "ana", "console")
     house.first("taken", settings_version=row.version)
 
@@ -53,7 +53,7 @@ def handled(look: Connection, number: int) -> None:
 
 
 def held(look: Connection, path: Path) -> int:
-    """How many rows others see in the queue while a handler has one message in hand."""
+    """Visible rows of the queue while a handler has one message in flight."""
     send(look, {"hold": str(path)})
     until(path.with_suffix(".held").exists, what="a handler has it")
     return int(look.value('select count(*) from "Sales"'))
@@ -111,7 +111,7 @@ def test_audit_copies(house: House, pid: int, look: Connection, queues: str) -> 
 
 @pytest.fixture
 def log(server: PostgreSQL, look: Connection, sales: Endpoint) -> StatementsLog:
-    """Made before any process of ours connects."""
+    """Created before any process of ours connects."""
     return StatementsLog(server, look, "Sales")
 
 
@@ -131,7 +131,7 @@ def test_when_it_peeks_again(log: StatementsLog, house: House, pid: int, look: C
 
 
 def busy(look: Connection, path: Path) -> datetime:
-    """By the server's clock, when a handler surely had its message in hand."""
+    """A time by the server's clock at which a handler surely had its message in flight."""
     held(look, path)
     began: datetime = look.value("select clock_timestamp()")
     return began
@@ -142,7 +142,7 @@ def peeks(log: StatementsLog, since: datetime) -> int:
 
 
 def test_an_outbox(house: House, pid: int, look: Connection) -> None:
-    """Switched on while it runs; a copy of a message that was handled has no effect then."""
+    """Switched on at run time; a copy of a handled message has no effect then."""
     change(house, transaction_mode="receive_only")
     send(look, {})
     handled(look, 1)

@@ -1,4 +1,4 @@
-"""Logs of processes that run for months: bounded, and what was said last is still there."""
+"""Logs of processes that run for months are bounded, and keep the latest lines."""
 
 import os
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ with open(r"%s") as more:
 
 @pytest.fixture
 def more(tmp_path: Path) -> Path:
-    """What is written there, the process says."""
+    """The process prints whatever is written to it."""
     os.mkfifo(tmp_path / "more")
     return tmp_path / "more"
 
 
 @pytest.fixture
 def talking(more: Path) -> Iterator[ManagedProcess]:
-    """It has printed 6 MB, and runs."""
+    """A running process that has printed 6 MB."""
     process = ManagedProcess(
         Role(RoleKey("endpoint", "talking"), ("shell", "-c", TALKING % more), settings_module="tests.settings"), 1
     )

@@ -1,4 +1,4 @@
-"""Either database away, and back: nobody is restarted, nothing is lost."""
+"""Either database goes down and comes back: no process restarts, and nothing is lost."""
 
 import os
 import signal
@@ -24,13 +24,13 @@ pytestmark = pytest.mark.chaos
 
 
 class Outage:
-    """One database of the server refuses everybody."""
+    """One database of the server refuses all connections."""
 
     def __init__(self, admin: Connection, dsn: str):
         self._admin, self._name = admin, urlsplit(dsn).path.strip("/")
 
     def begin(self) -> None:
-        connections.close_all()  # the test's own
+        connections.close_all()  # the test's own session
         self._admin.run(f"alter database {self._name} allow_connections false")
         self._admin.run(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{self._name}'")
 

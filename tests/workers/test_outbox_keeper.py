@@ -1,4 +1,4 @@
-"""Outboxes of other programs: what they left is sent once each and what is old deleted, where switched on (O8, O9)."""
+"""Outboxes of other programs: pending sends are sent once and old records deleted, if switched on (O8, O9)."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ DAY = 86_400
 
 @pytest.fixture
 def look(recorded_console: str, connect: Callable[[str], Connection]) -> Connection:
-    """The recorded shop, whose queues were looked at once."""
+    """The recorded shop, whose queues were sampled once."""
     sample()
     return connect(recorded_console)
 
@@ -67,7 +67,7 @@ def trouble() -> str:
 
 
 def came(look: Connection, wanted: Counter[str]) -> Counter[str]:
-    """Of the messages that are wanted, how often each came anywhere."""
+    """How often each wanted message arrived in any queue."""
     named = (name if name.startswith('"') else f'"{name}"' for name in CAME)
     ids = (
         h.parse(row.headers).get(h.MESSAGE_ID) or ""
@@ -78,7 +78,7 @@ def came(look: Connection, wanted: Counter[str]) -> Counter[str]:
 
 
 def wanted_of(look: Connection) -> Counter[str]:
-    """How many queues each message of a pending record goes to: an event to each that subscribed."""
+    """Number of queues each message of a pending record goes to; an event goes to each subscriber's."""
     outbox = engine_for(BILLING).outbox
     found = Counter[str]()
     for row in look.all(
@@ -96,7 +96,7 @@ def running(console: str, at: int) -> "subprocess.Popen[bytes]":
 
 
 def test_killed_relay_beside_a_dispatch_by_hand_sends_each_once(look: Connection, recorded_console: str) -> None:
-    """The twelve records that a killed endpoint of the original left behind, audit copies and events among them."""
+    """The twelve records of a killed endpoint of the original, with audit copies and events."""
     before, wanted = [row.id for row in look.all(UNDISPATCHED)], wanted_of(look)
     assert len(before) == 12
     already = came(look, wanted)
@@ -119,7 +119,7 @@ def test_killed_relay_beside_a_dispatch_by_hand_sends_each_once(look: Connection
 
 
 def test_outbox_that_is_not_switched_on_is_never_written(look: Connection, keeper: OutboxKeeperProcess) -> None:
-    """By a role that may only read it, which the database would say; nor is it by one that may write."""
+    """The sampling role may only read, so the database would report a write; a role with rights writes nothing."""
     switched_on(dispatch_allowed=True)
     before = change_detector.versions(look)
     with (
@@ -147,7 +147,7 @@ def test_the_grace_begins_when_a_record_is_seen_first(look: Connection, keeper: 
     assert len(look.all(UNDISPATCHED)) == 12
     kept = ForeignOutbox.objects.get()
     assert kept.looked_at
-    a_second = timedelta(seconds=1)  # the one is told by the database, the other counted on since it was asked
+    a_second = timedelta(seconds=1)  # one time is the database's, the other is counted on from it
     assert OutboxFirstSeen.objects.filter(first_seen_at__lte=kept.looked_at + a_second).count() == 12
     page = " ".join(signed_in(superuser=True).get("/outbox/public/Billing_OutboxData/").content.decode().split())
     assert "12, the oldest seen waiting for" in page

@@ -1,4 +1,4 @@
-"""What a managed endpoint's outbox has of the console: since when records wait, and the audit of its relay."""
+"""What a managed endpoint's outbox gets from the console: when records were first seen, and the audit of its relay."""
 
 from datetime import timedelta
 
@@ -58,7 +58,7 @@ def test_records_over_the_limit_or_with_long_ids_are_timed_in_memory(
 
 
 def test_relay_of_an_endpoint_is_audited(session: Connection) -> None:
-    """And said on the outbox's page, by whom."""
+    """The outbox's page shows who relayed."""
     Engine("Sales", console_dsn()).create_queues()
     row = Endpoint.objects.create(name="Billing", table="Billing", outbox="optimistic", transaction_mode="receive_only")
     billing = Engine("Billing", console_dsn(), settings=of_row(row))

@@ -1,4 +1,4 @@
-"""Every kind of session that the product opens, while it works: what path it has around each of its statements."""
+"""Every kind of session that the product opens, at work: its search path around each statement."""
 
 import re
 import shutil
@@ -28,32 +28,32 @@ from tests.workers.process_tree import free_port
 
 pytestmark = pytest.mark.chaos
 CATALOG, CONSOLE = {"pg_catalog,pg_temp"}, {"pg_catalog,pgqueue_console,pg_temp"}
-STRANGE = "public,pg_catalog"  # what the database says
+STRANGE = "public,pg_catalog"  # the database's default
 Asked = tuple[Product, AskingRelay, str]
 _PROGRAMS = (
     *("web", "celery beat", "celery worker", "supervise", "sampler", "ingester", "history", "lease", "worker"),
     "outbox_keeper",
 )
-# By application name, each kind of session that must have asked something, and the paths that it may have.
-# Whatever else opens one finds names in the catalog alone.
+# Each kind of session that must occur, by application name, with the paths it may have.
+# All other sessions may only have the catalog's path.
 KINDS: dict[str, set[str]] = {
     **{f"pgqueue-admin {program}": CONSOLE for program in (*_PROGRAMS, "prepare", "dead")},  # the models of each
-    "pgqueue-admin alerter": CONSOLE | CATALOG,  # it listens, too
-    # pages and Celery's tasks: looks, acts, unmanaged models; before all of it, what a start asks
+    "pgqueue-admin alerter": CONSOLE | CATALOG,  # it listens too
+    # pages and Celery's tasks: reads, acts, unmanaged models; before them, queries at start-up
     **{f"pgqueue-admin {what}": CATALOG for what in ("reads", "acts", "probes", "models", "start")},
-    "pgqueue-admin": CATALOG,  # hears for pages
-    "pgqueue-admin history [0-9a-f]{12}": CATALOG,  # what Spark reads in
-    # the engine's: its start; who claims, renews and expires leases; who looks; the locks of which there is one
+    "pgqueue-admin": CATALOG,  # listens for pages
+    "pgqueue-admin history [0-9a-f]{12}": CATALOG,  # Spark's read sessions
+    # the engine's: start-up; claiming, renewing and expiring leases; sampling; locks of singletons
     **{f"pgqueue {what}": CATALOG for what in ("start", "Thumbs", "pgqueue expiry", "sampler reads")},
     **{f"pgqueue {what}": CATALOG for what in ("expirer", "sampler", "history", r"supervisor \S+ pid \d+")},
     **{rf"pgqueue worker {endpoint} pid \d+": CATALOG for endpoint in ("Sales", "Thumbs")},
-    # what stands beside its receives: who moves what is due, who listens and tells
+    # beside its receives: the mover of due messages, and the listener that notifies
     **{f"pgqueue Sales {part}": CATALOG for part in ("mover", "wake-ups")},
-    "pgqueue-admin outbox keeper": CATALOG,  # of others
-    # its peeks; and receives, which handlers ask in: there the path is theirs, and test_names_in_full holds that
+    "pgqueue-admin outbox keeper": CATALOG,  # in other databases
+    # its peeks and receives. Handlers use the latter with a path of their own; test_names_in_full proves that
     # statements of ours find nothing by it
     "pgqueue Sales": CATALOG | {STRANGE},
-    # asks nothing but what path sessions of handlers have, to warn of who may create there
+    # only reads the path of handlers' sessions, to warn of roles that may create there
     "pgqueue-admin alerts": {STRANGE},
 }
 PAGES = (
@@ -87,7 +87,7 @@ def product(databases: Databases) -> Iterator[Asked]:
 
 
 def test_the_path_around_each_statement(product: Asked, connect: Callable[[str], Connection]) -> None:
-    """The database says another one; whatever ran before in a session, what comes next finds it as wanted."""
+    """The database's default differs; whatever ran before in a session, the next statement finds the right path."""
     made, relay, dsn = product
     _fill(dsn, connect(dsn))
     made.start()
@@ -110,7 +110,7 @@ def test_the_path_around_each_statement(product: Asked, connect: Callable[[str],
 
 
 def _retry_by_hand(made: Product) -> None:
-    """Of dead messages whose queue is gone, in a process of its own; the ingester may have brought more by then."""
+    """Retry dead messages whose queue is gone, in a separate process; the ingester may have added more by then."""
     command = [sys.executable, "manage.py", "dead", "retry", "--queue", "Newsletter", "--yes", "--reason", "of a test"]
     said = subprocess.run(command, cwd=ROOT, env=made.environment, capture_output=True, text=True, check=False)
     assert re.search(r"\b0 of [1-9]\d* done", said.stdout), said.stdout + said.stderr
@@ -118,7 +118,7 @@ def _retry_by_hand(made: Product) -> None:
 
 def _wrong(relay: AskingRelay, name: str) -> object:
     wanted = [paths for kind, paths in KINDS.items() if re.fullmatch(kind, name)]
-    allowed = wanted[0] if wanted else CATALOG  # also a kind that nobody listed
+    allowed = wanted[0] if wanted else CATALOG  # also for unlisted kinds
     return {path: sorted(before)[:5] for path, before in relay.paths[name].items() if path not in allowed}
 
 

@@ -1,4 +1,4 @@
-"""C5, T17: both peek settings act on a running worker within a second, as the server's statement log tells."""
+"""C5, T17: both peek settings take effect within a second on a running worker, by the server's statement log."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -20,12 +20,12 @@ SEVERAL = f"""
 insert into "Sales" (id, headers, body)
 select gen_random_uuid(), '{{"NServiceBus.EnclosedMessageTypes":"{TYPE}"}}', '{{}}' from generate_series(1, 20)
 """
-TRIES = 3  # the machine may be busy with others; the quickest says what the worker is able to do
+TRIES = 3  # the machine may be busy: the quickest try shows what the worker can do
 
 
 @pytest.fixture
 def log(server: PostgreSQL, look: Connection, sales: Endpoint) -> StatementsLog:
-    """Made before any process of ours connects."""
+    """Created before any process of ours connects."""
     return StatementsLog(server, look, "Sales")
 
 
@@ -81,14 +81,14 @@ def _since(log: StatementsLog, at: datetime, kind: str) -> list[datetime]:
 
 
 def _more_than_one(log: StatementsLog, look: Connection, at: datetime) -> datetime | None:
-    """When the first peek led to several receives; there is always something to be received."""
+    """When a peek first led to several receives; keeps the queue filled."""
     if not look.value('select count(*) from "Sales"'):
         look.run(SEVERAL)
     return next((began for began, length in _receives_by_peek(log) if length > 1 and began > at), None)
 
 
 def _receives_by_peek(log: StatementsLog) -> Iterator[tuple[datetime, int]]:
-    """When the receives after each peek began, and how many they were."""
+    """Start and number of the receives after each peek."""
     for kind, asked in groupby(log.timed(), lambda each: each.kind):
         if kind == "receive":
             group = list(asked)

@@ -1,4 +1,4 @@
-"""The processes of one role: one that cannot even be started, and one that started others and died."""
+"""The processes of one role: one that cannot be started, and one that started others and died."""
 
 import logging
 import os
@@ -42,7 +42,7 @@ while True:
 
 
 def test_process_that_cannot_be_started_leaves_the_supervisor_running(caplog: pytest.LogCaptureFixture) -> None:
-    """No process left, a full disk, a log that cannot be written: all other children would die with it."""
+    """No free process, a full disk, an unwritable log: if it ended the supervisor, all other children would die."""
     unwritable = run_directory.log_file("unwritable", 1)
     unwritable.mkdir()
     group = ProcessGroup(Role(RoleKey("endpoint", "unwritable"), ("check",), want=2), ProcessRecorder())
@@ -54,7 +54,7 @@ def test_process_that_cannot_be_started_leaves_the_supervisor_running(caplog: py
 
 
 def test_process_that_crashed_before_its_drain_reports_its_messages() -> None:
-    """Between two looks: to ask a dead one must not take it away."""
+    """It dies between two looks: checking on it must not discard its messages."""
     role = Role(RoleKey("endpoint", "crashed"), ("shell", "-c", "import signal; signal.pause()"), drain_seconds=60)
     process = ManagedProcess(role, 1)
     held = IncomingMessage(
@@ -71,7 +71,7 @@ def test_process_that_crashed_before_its_drain_reports_its_messages() -> None:
 
 
 def test_children_of_a_dead_process_are_ended() -> None:
-    """A handler's own processes would be left behind, one more at each death."""
+    """Otherwise each crash would leave a handler's child processes behind."""
     role = Role(RoleKey("endpoint", "forsaking"), ("shell", "-c", FORSAKING), settings_module="tests.settings")
     group = ProcessGroup(role, ProcessRecorder())
     group.reconcile(1)
@@ -84,7 +84,7 @@ def test_children_of_a_dead_process_are_ended() -> None:
 
 
 def test_back_off_grows_once_for_a_process_that_breaks_both_limits() -> None:
-    """Above the first its successor starts; what ends above the second is the same crash, and no new one."""
+    """Above the first limit its successor starts; exceeding the second is the same crash."""
     role = Role(RoleKey("endpoint", "eating"), ("shell", "-c", EATING), settings_module="tests.settings")
     group = ProcessGroup(replace(role, ceiling=MemoryLimit(200, 500), drain_seconds=600.0), ProcessRecorder())
     before: ManagedProcess | None = None
@@ -110,7 +110,7 @@ def until_reaped(group: ProcessGroup, condition: Callable[[], bool]) -> None:
     until(look)
 
 
-# A process above its memory limit drains and is replaced; its message is finished first.
+# A process above its memory limit drains and is replaced; it finishes its message first.
 def test_the_limit_that_is_broken_is_named() -> None:
     ceiling = MemoryLimit(100, 200)
     assert (ceiling.broken_drain(100_000_000), ceiling.broken_kill(100_000_000)) == ("", "")

@@ -1,4 +1,4 @@
-"""What the supervisor writes down can be written, whatever messages, logs and exceptions say."""
+"""The supervisor can store whatever messages, logs and exceptions contain."""
 
 import threading
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("console_database")
 
 
 def dead(*message_ids: str) -> list[InFlightAtCrash]:
-    """Of a process that ended with these in hand."""
+    """A process that ended with these messages in flight."""
     now = datetime.now(UTC)
     held = [InFlightEntry(0, now, 1, uuid4(), each, "Shop.\0Do", "public", "Sales") for each in message_ids]
     role = SimpleNamespace(key=RoleKey("endpoint", "Sales"))
@@ -77,7 +77,7 @@ def test_the_same_death_told_twice_is_one() -> None:
 
 
 def test_lost_process_with_a_new_heartbeat_is_running_again() -> None:
-    """Somebody closed its row: a supervisor that could not see it, one before the reboot that gave its number anew."""
+    """Its row was closed by a supervisor that could not see it, or by one before a reboot that reused its pid."""
     record(ME, {"role": "endpoint", "state": State.RUNNING, "heartbeat_at": Now()})
     Process.objects.update(state=State.LOST, ended_at=Now())
     record(ME, {"busy": 1})
@@ -109,7 +109,7 @@ def test_times_are_recorded_by_the_database_clock(monkeypatch: pytest.MonkeyPatc
 
 @contextmanager
 def being_written(recorder: ProcessRecorder, tables: Connection, table: str) -> Iterator[None]:
-    """It is at its first row of this table meanwhile; then all that it began is written."""
+    """Meanwhile the recorder waits at its first row of this table; afterwards all its writes are done."""
 
     def write() -> None:
         recorder.write()
@@ -125,7 +125,7 @@ def being_written(recorder: ProcessRecorder, tables: Connection, table: str) -> 
 
 
 def test_notes_during_a_write_are_written_next(tables: Connection) -> None:
-    """A process that ends at that instant would be shown as running until its host is given up."""
+    """A process that ends at that moment would be shown as running until its host is given up."""
     recorder = ProcessRecorder()
     recorder.note(ME, role="endpoint", state=State.RUNNING)
     with being_written(recorder, tables, "pgqueue_console.pgqueue_process"):
@@ -135,7 +135,7 @@ def test_notes_during_a_write_are_written_next(tables: Connection) -> None:
 
 
 def test_in_flight_messages_held_during_a_write_are_written_next(tables: Connection) -> None:
-    """A message that ends one process after another would be counted too low, and tried once more."""
+    """A message that crashes one process after another would be undercounted and tried once more."""
     recorder = ProcessRecorder()
     recorder.hold(dead("a"))
     with being_written(recorder, tables, "pgqueue_console.pgqueue_inflightatcrash"):

@@ -1,4 +1,4 @@
-"""The process that reads history leaves a processor to those at work beside it."""
+"""The process that reads history leaves a processor free for other processes."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def test_a_batch_is_read_in_one_part_where_two_are_no_faster(is_busy: bool, here
 
 
 class Ended(Exception):
-    """What is looked at has begun."""
+    """The observed step has begun."""
 
 
 def test_history_looks_for_busy_cpus_at_rest_and_insists_at_work(

@@ -1,4 +1,4 @@
-"""manage.py endpoint: a new endpoint, from nothing to running."""
+"""manage.py endpoint: a new endpoint, from declaration to running."""
 
 from collections.abc import Callable
 from typing import Any
@@ -87,7 +87,7 @@ def test_endpoint_with_a_queue_or_handlers_needs_no_new_option(
 def test_an_endpoint_of_another_schema_may_share_the_subscriptions(
     console_database: str, connect: Callable[[str], Connection]
 ) -> None:
-    """A table of its own would keep its events from all others, and theirs from it."""
+    """Its own table would hide its events from all others, and theirs from it."""
     look = connect(console_database)
     look.run('create schema "Legacy"')
     look.run(postgresql().subscription.create(table=Address("public", "SubscriptionRouting")))
@@ -118,7 +118,7 @@ def thumbs(monkeypatch: pytest.MonkeyPatch) -> DeclaredLeaseEndpoint:
 def test_endpoint_declared_for_the_lease_queue_works_there(
     console_database: str, thumbs: DeclaredLeaseEndpoint, capsys: Any
 ) -> None:
-    """L11: in any number of processes. A second one would reject what the first has handlers for."""
+    """L11: with any number of processes. A second one would reject messages that the first has handlers for."""
     call_command("endpoint", "Thumbs", "--processes", "2", "--as", "ana")
     row = Endpoint.objects.get()
     assert (row.kind, row.schema, row.table, row.desired_processes) == ("lease", "messages", "message", 2)

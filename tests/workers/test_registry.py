@@ -1,4 +1,4 @@
-"""Endpoints as applications declare them: in several applications, and in a format of their own."""
+"""Endpoints declared by applications: by several applications, and with their own format."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from tests.workers.annex.handlers import OWN_TYPE
 from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE
 
-# Two installed applications with handlers for one endpoint: all of them run, in the order of the applications.
+# Two installed applications with handlers for one endpoint: all run, in the order of the applications.
 APPS = ["tests.workers.shop", "tests.workers.annex"]
 
 
@@ -34,7 +34,7 @@ def apps(request: pytest.FixtureRequest, console_database: str, queues: str, sal
 
 
 def ran(look: Connection, message_id: str) -> list[int]:
-    """How many of the shop had handled it before each time that the annex did."""
+    """How many handlers of the shop ran before each run of the annex's."""
     return [row.before for row in look.all("select before from ran where message_id = %s", [message_id])]
 
 
@@ -61,7 +61,7 @@ def test_each_runs_once_and_in_the_order_of_the_applications(
     assert len(ran(look, "beside")) == 1
 
 
-# An application says in which formats its endpoint writes and reads, and has answers come to an instance's queue.
+# An application sets its endpoint's formats, and may have replies sent to an instance's queue.
 @pytest.fixture
 def asking(console_database: str, queues: str, sales: Endpoint, look: Connection, tmp_path: Path) -> Iterator[House]:
     look.run("create table answers (body text, content_type text)")
@@ -82,7 +82,7 @@ def test_request_in_its_own_format_is_answered_in_it(asking: House, look: Connec
 
 
 def test_two_processes_cannot_be_one_instance(asking: House, look: Connection) -> None:
-    """Each would take answers that the other waits for."""
+    """Each would take replies that the other waits for."""
     want(2)
     asking.supervise()
     refused = asking.first("refused", state="back-off")
@@ -90,7 +90,7 @@ def test_two_processes_cannot_be_one_instance(asking: House, look: Connection) -
     assert look.value("select count(*) from answers") == 0
 
 
-# Which databases handlers of managed endpoints may enlist: variables, a database each.
+# Databases that handlers of managed endpoints may enlist: one variable each.
 ROOT = Path(__file__).resolve().parents[2]
 ASK = """
 import django
@@ -103,7 +103,7 @@ print(outbox.databases, outbox.isolation)
 
 
 def test_each_variable_is_a_database_by_the_rest_of_its_name() -> None:
-    """An empty one counts as unset; the isolation is the default of so many databases."""
+    """An empty variable counts as unset; isolation defaults to that of enlisted databases."""
     given = {"PGQUEUE_OUTBOX_URL_STOCK": "postgresql://stock-host/stock", "PGQUEUE_OUTBOX_URL_LEDGER": ""}
     given["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.base_settings"
     asked = subprocess.run(

@@ -1,4 +1,4 @@
-"""A rolling restart: one process at a time, on whichever host, the next when the new one is well."""
+"""A rolling restart: one process at a time over all hosts, the next once the new one is healthy."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def sales_row(console_database: str) -> Endpoint:
 
 
 def turn(row: Endpoint) -> list[tuple[str, int]]:
-    """Whose turn it is, asked on both hosts."""
+    """The next process to restart, as computed on both hosts."""
     asked = [desired_state.next_to_replace(row, host) for host in ("app-1", "app-2")]
     return [(found.host, found.pid) for found in asked if found]
 
@@ -66,7 +66,7 @@ def test_a_silent_host_holds_nothing_up(sales_row: Endpoint) -> None:
 
 
 def test_a_back_off_of_a_host_that_is_gone_holds_nothing_up(sales_row: Endpoint) -> None:
-    """A container deployed anew has another name: nobody closes the rows of the old one."""
+    """A redeployed container has another name, so nothing closes the rows of the old one."""
     long_ago, now = timezone.now() - timedelta(seconds=11), timezone.now()
     process("app-0", 8, 0, role="supervisor", endpoint="", heartbeat_at=long_ago)
     process("app-0", 7, 4, state="back-off", ended_at=now, next_start_at=now + timedelta(minutes=2))
@@ -77,7 +77,7 @@ def test_a_back_off_of_a_host_that_is_gone_holds_nothing_up(sales_row: Endpoint)
 
 
 def test_a_rolling_restart_goes_on_after_a_crash_that_nobody_replaces(house: House) -> None:
-    """Scaled down while one waits to be started again."""
+    """Scaled down while one waits for its restart."""
     want(2)
     house.supervise()
     first, second = house.running(2)

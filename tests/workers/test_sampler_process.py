@@ -1,4 +1,4 @@
-"""C2: what the sampler process writes down, and that neither database's absence ends it."""
+"""C2: what the sampler process stores; it survives the loss of either database."""
 
 from datetime import timedelta
 
@@ -40,8 +40,8 @@ def test_a_queue_found_before_its_endpoint_is_linked_with_it(
     make(tables)
     sampling.run_once()
     endpoints.create("Q", {"desired_processes": 1}, "ana", "command")
-    assert owner("Q") == ("Q", 1)  # at once: nobody waits for the next look at the catalog
-    Queue.objects.update(endpoint="")  # as versions before left it
+    assert owner("Q") == ("Q", 1)  # at once, without waiting for the next catalog read
+    Queue.objects.update(endpoint="")  # as earlier versions left it
     clock.now += 100
     sampling.run_once()
     assert owner("Q") == ("Q", 1)
@@ -52,7 +52,7 @@ def test_a_queue_found_before_its_endpoint_is_linked_with_it(
 
 
 def owner(table: str) -> tuple[str, int | None]:
-    """The endpoint that a page names for a queue, and how many processes of it are wanted."""
+    """The endpoint that a page names for a queue, and its desired number of processes."""
     row = next(each for each in queue_rows.load() if each.queue.table == table)
     return row.queue.endpoint, row.team.want if row.team else None
 
@@ -78,18 +78,18 @@ def test_a_queue_is_gone_and_back(tables: Connection, sampling: SamplerProcess, 
     clock.now += 10
     sampling.run_once()
     assert Queue.objects.get(table="Q").gone_since
-    assert latest().depth == 3  # the last that was seen
+    assert latest().depth == 3  # the last sample
     fill(tables, make(tables), 4)
     clock.now += 10
     sampling.run_once()
     assert Queue.objects.get(table="Q").gone_since is None
-    assert (latest().depth, latest().oldest_how) == (4, "least")  # its seq 1 is not the one that was dated
+    assert (latest().depth, latest().oldest_how) == (4, "least")  # its seq 1 is not the message dated before
 
 
 def test_queue_kind_returns_to_input_after_a_failed_message_has_left(
     tables: Connection, sampling: SamplerProcess, clock: Clock
 ) -> None:
-    """One that somebody moved back by hand carries what a failed one does."""
+    """A message moved back by hand keeps the headers of a failed one."""
     address = make(tables)
     fill(tables, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
     sampling.run_once()
@@ -172,7 +172,7 @@ def test_the_smallest_ttbr_stays_when_the_queue_is_empty(
 def test_types_behind_the_first_ones_are_seen_while_a_queue_drains(
     tables: Connection, sampling: SamplerProcess, clock: Clock
 ) -> None:
-    """T16: nothing is sent meanwhile, so its tail stands still."""
+    """T16: nothing is sent meanwhile, so the tail does not change."""
     address = make(tables)
     fill(tables, address, 60)
     quote = '{"NServiceBus.EnclosedMessageTypes":"Quote, S","NServiceBus.TimeToBeReceived":"00:00:05"}'
@@ -192,7 +192,7 @@ def test_sampler_reports_its_heartbeat(tables: Connection, sampling: SamplerProc
 
 
 def test_composed_statements_fit_into_their_cache() -> None:
-    """It would be another statement to its session, and be planned at each look beside the one that nobody asks."""
+    """A recomposed statement is a new one to its session, and would be planned at each look beside an unused one."""
     assert (dialect._composed.cache_info().maxsize or 0) > MOST_STATEMENTS
 
 
@@ -203,7 +203,7 @@ def test_only_one_samples_a_console(tables: Connection, sampling: SamplerProcess
     Queue.objects.all().delete()
     second.run_once()
     assert not Queue.objects.exists()
-    sampling.close()  # its session ends a moment later, and the lock with it
+    sampling.close()  # its session ends a moment later, releasing the lock
 
     def found() -> bool:
         second.run_once()
@@ -213,10 +213,10 @@ def test_only_one_samples_a_console(tables: Connection, sampling: SamplerProcess
     second.close()
 
 
-# How long the sampler rests between two turns.
+# The pause between two turns.
 @pytest.mark.parametrize(("spent", "rested"), [(0.2, 0.8), (0.5, 0.5), (3.0, 3.0), (22.0, 5.0)])
 def test_a_turn_that_hung_is_not_rested_from_as_long_again(spent: float, rested: float) -> None:
-    """The database stood still for 20 s: it was seen again 20 s after it was back."""
+    """After a 20 s standstill, the sampler noticed the database's return 20 s late."""
     assert rest(1.0, spent) == pytest.approx(rested)
 
 

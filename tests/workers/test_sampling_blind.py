@@ -1,4 +1,4 @@
-"""A queue that cannot be read, and each database gone: figures stay, the reason is said, and looking goes on."""
+"""A queue that cannot be read, or a lost database: figures stay, the reason is shown, and sampling continues."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,7 +77,7 @@ def test_readable_quiet_queue_clears_its_error(
 def test_a_queue_that_could_never_be_read_is_not_within_target(
     tables: Connection, console_database: str, connect: Connect, sampling: SamplerProcess
 ) -> None:
-    """Where the role may not read a table there is never a first sample."""
+    """If the role may not read a table, there is never a first sample."""
     fill(tables, make(tables), 3)
     other = connect(console_database)
     with other.transaction():
@@ -105,7 +105,7 @@ def test_the_queues_database_is_down(tables: Connection, sampling: SamplerProces
 
 
 def test_the_consoles_database_is_down(tables: Connection, sampling: SamplerProcess) -> None:
-    """Every session of ours there is ended at once; the next looks are written again."""
+    """All our sessions there are terminated at once; later samples are stored again."""
     address = make(tables)
     sampling.run_once()
     cut_sessions(tables)
@@ -117,7 +117,7 @@ def test_the_consoles_database_is_down(tables: Connection, sampling: SamplerProc
 
 @contextmanager
 def refused(tables: Connection, sampling: SamplerProcess) -> Iterator[None]:
-    """The sampler's session is cut, and while this lasts no new one is let in."""
+    """Cut the sampler's session and refuse new ones meanwhile."""
 
     def down() -> Connection:
         raise DatabaseDown("connection refused")

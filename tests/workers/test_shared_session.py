@@ -1,4 +1,4 @@
-"""Handlers that write by Django's models: rows, sends and the end of the message are one commit."""
+"""Handlers that write through Django's models: rows, sends and the end of the message are one commit."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ Handler = Callable[[Any, MessageContext], None]
 
 
 class Shop:
-    """``run(handler)`` handles messages by it until none is left; then ``errors`` are what it raised."""
+    """``run(handler)`` handles messages until none is left; ``errors`` has the exceptions of handlers."""
 
     def __init__(self, dsn: str, look: Connection):
         self.dsn, self.look, self.spy = dsn, look, Spy()
@@ -170,7 +170,7 @@ def durable(context: MessageContext) -> None:
     ],
 )
 def test_transaction_of_a_message_is_ended_by_the_engine_only(shop: Shop, act: Any, says: str) -> None:
-    """Whatever a handler tries, its row is not there without the end of its message."""
+    """Whatever a handler tries, its row is not committed without the end of its message."""
 
     def trying(number: int, context: MessageContext) -> None:
         User.objects.count()
@@ -199,7 +199,7 @@ def test_on_commit_is_called_once_all_is_there(shop: Shop, way: dict[str, Any]) 
 
     def telling(number: int, context: MessageContext) -> None:
         transaction.on_commit(lambda: seen.append((number, shop.orders)))
-        transaction.on_commit(lambda: seen[number])  # raises IndexError: nothing comes of it
+        transaction.on_commit(lambda: seen[number])  # raises IndexError, which is ignored
         transaction.on_commit(lambda: add(30 + number))
         add(number)
         with suppress(ZeroDivisionError), transaction.atomic():
@@ -220,7 +220,7 @@ def test_on_commit_is_called_once_all_is_there(shop: Shop, way: dict[str, Any]) 
 def test_on_commit_is_called_though_what_was_sent_waits_for_its_queue(
     shop: Shop, way: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its rows are committed by then, and the message that comes back is a duplicate, which calls no handler."""
+    """Its rows are committed by then, and the redelivered message is a duplicate, which runs no handler."""
     called: list[int] = []
     failed = shop.spy.failed
 
@@ -240,7 +240,7 @@ def test_on_commit_is_called_though_what_was_sent_waits_for_its_queue(
 
 
 def test_next_message_is_received_after_on_commit_calls(shop: Shop) -> None:
-    """The next message is not received until it is done."""
+    """The next message is not received until the calls are done."""
     free: list[int] = []
     unlocked = 'select count(*) from (select 1 from "Bookshop" for update skip locked) as waiting'
 
@@ -253,7 +253,7 @@ def test_next_message_is_received_after_on_commit_calls(shop: Shop) -> None:
 
 
 def test_models_cannot_write_after_the_handlers_own_commit(shop: Shop) -> None:
-    """It would commit by itself, and be found by another path."""
+    """The write would commit by itself, under another search path."""
 
     def ending(number: int, context: MessageContext) -> None:
         add(number)
@@ -281,7 +281,7 @@ def test_on_commit_and_set_rollback_count_before_any_statement(shop: Shop, way: 
 
 
 def test_models_and_own_statements_find_names_by_their_own_paths(shop: Shop, way: dict[str, Any]) -> None:
-    """Also after a savepoint was rolled back to, which takes back the path that was set in it."""
+    """Even after a rollback to a savepoint, which also undoes a path set inside it."""
     shop.look.run("create table public.auth_user (first_name int)")
     shop.look.run("create table public.notes (number int)")
 
@@ -311,7 +311,7 @@ def test_models_and_own_statements_find_names_by_their_own_paths(shop: Shop, way
 def test_models_run_nothing_of_strangers_on_the_handlers_path(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, way: dict[str, Any]
 ) -> None:
-    """Also on the way from one path to the other."""
+    """Nor while the path changes."""
     shop.look.run(SHADOWS)
     shop.look.run("create table hostile.auth_user (like pgqueue_console.auth_user including all)")
 
@@ -387,7 +387,7 @@ def test_connections_kept_by_a_handler_end_with_its_message(shop: Shop) -> None:
 
 
 def test_untouched_connection_is_reused_and_keeps_no_state(shop: Shop) -> None:
-    """To make one costs more than all else that is done for a message without models."""
+    """Creating one costs more than everything else for a message without models."""
     lent, called = list[Any](), list[int]()
 
     def some_use_models(number: int, context: MessageContext) -> None:
@@ -415,7 +415,7 @@ def _within_a_block_of_the_session(number: int, context: MessageContext) -> None
 
 
 def _by_another_name(number: int, context: MessageContext) -> None:
-    """Of the session: the name says whose path it has."""
+    """Rename the session: its name tells which path is set."""
     assert context.connection
     for _ in range(2):
         add(number)
@@ -429,7 +429,7 @@ def _by_another_name(number: int, context: MessageContext) -> None:
 
 
 def _in_a_pipeline(number: int, context: MessageContext) -> None:
-    """In which a server does not tell of a new name before it is over."""
+    """In a pipeline the server reports a new name only at the end."""
     assert context.connection
     with context.connection.raw.pipeline():
         add(number)
@@ -500,12 +500,12 @@ def test_an_answer_that_nobody_reads_on_does_not_hang(shop: Shop) -> None:
         kept.extend([found, next(found), answer, next(answer)])
 
     shop.run(keeping, **WAYS[0], immediate_retries=0)
-    kept[2].close()  # before the cursor: it has the driver's lock
+    kept[2].close()  # before the cursor, which holds the driver's lock
     assert (shop.orders, len(rows(shop.dsn, "error"))) == ([], 1)
 
 
 def test_a_forked_child_leaves_the_session_alone(shop: Shop, way: dict[str, Any]) -> None:
-    """Of the path that it gave back there, its parent would hear nothing."""
+    """The parent would not know of a path that the child restored."""
 
     def forking(number: int, context: MessageContext) -> None:
         add(1)
@@ -525,7 +525,7 @@ def test_a_conflict_that_models_meet_is_no_failure_beside_an_outbox(shop: Shop, 
     def conflicting(number: int, context: MessageContext) -> None:
         add(number)
         attempts.append(number)
-        if len(attempts) < 4:  # more than there are retries
+        if len(attempts) < 4:  # more attempts than retries
             with connection.cursor() as cursor:
                 cursor.execute("do $$ begin raise 'another was first' using errcode = '40001'; end $$")
 
@@ -540,7 +540,7 @@ def test_a_session_that_is_lost_is_no_failure_of_the_message(shop: Shop, way: di
         attempts.append(number)
         with transaction.atomic():
             add(number)
-            if len(attempts) < 4:  # more than there are retries
+            if len(attempts) < 4:  # more attempts than retries
                 with connection.cursor() as cursor:
                     cursor.execute("select pg_terminate_backend(pg_backend_pid())")
 

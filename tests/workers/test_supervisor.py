@@ -20,7 +20,7 @@ from tests.workers.shop.handlers import TYPE
 
 pytestmark = pytest.mark.chaos
 
-CLOCKS = 0.2  # seconds that two readings of the database's clock may differ by, each as old as its answer took
+CLOCKS = 0.2  # seconds two readings of the database's clock may differ by, each as old as its answer took
 
 
 def handled(look: Connection) -> list[str]:
@@ -33,7 +33,7 @@ def test_supervisor_starts_scales_and_stops_processes_as_wanted(house: House) ->
     first = house.running(2)
     endpoints.scale("Sales", 3, "ana", "console")
     within(2, lambda: len(house.rows(ended_at=None)) == 3, "a third one was started")
-    began = time.monotonic()  # it has just read what is wanted: it hears of this, or reads it only so much later
+    began = time.monotonic()  # it has just read the desired state: only a notification reaches it before the next scan
     endpoints.scale("Sales", 4, "ana", "console")
     within(2, lambda: len(house.rows(ended_at=None)) == 4, "a fourth one was started")
     assert time.monotonic() - began < SCAN_SECONDS - 1
@@ -72,7 +72,7 @@ def test_killed_child_is_replaced_and_its_message_received_again(
 
 
 def test_process_ended_by_a_real_time_signal_ends_no_other(house: House) -> None:
-    """Python has no name for most of them."""
+    """Python has no names for most of them."""
     want(2)
     house.supervise()
     first, second = house.running(2)
@@ -83,7 +83,7 @@ def test_process_ended_by_a_real_time_signal_ends_no_other(house: House) -> None
 
 
 def test_files_of_a_dead_process_that_cannot_be_removed_end_no_other(house: House) -> None:
-    """As on a disk that takes no writes: its file is a folder that is not empty."""
+    """As on a read-only disk: its file is a folder that is not empty."""
     want(2)
     house.supervise()
     first, second = house.running(2)
@@ -109,7 +109,7 @@ def test_a_killed_supervisor_leaves_no_process_and_messages_return(
     within(1, lambda: not any(alive(pid) for pid in pids), "no process of its group")
     until(lambda: sales.queue.peek(look) == 1, what="to be received again")
 
-    house.supervise()  # a new one takes over at once, and closes the rows of the dead
+    house.supervise()  # a new one takes over at once and closes the rows of the dead one
     until(lambda: len(house.rows(state="running")) == 2 and not house.rows(state="running", pid__in=pids), what="anew")
     assert {row.state for row in house.rows(pid__in=pids)} == {"lost"}
 
@@ -179,7 +179,7 @@ def test_a_drain_finishes_what_is_in_hand(house: House, sales: Endpoint, look: C
 
 
 def drains_by_its_own_word(house: House, told: Process) -> bool:
-    """The supervisor wrote it down before the child can know; each heartbeat since is the child's."""
+    """The supervisor records the drain before the child can know; later heartbeats are the child's."""
     (row,) = house.rows(id=told.id)
     return row.state == "draining" and row.heartbeat_at > told.heartbeat_at
 
@@ -248,7 +248,7 @@ def test_two_hosts_share_what_is_wanted_in_all(
         other.running(1)
         house.running(2)
         assert Process.objects.filter(role="endpoint", ended_at=None).count() == 3, "no one twice"
-        other.close()  # kill -9: nothing is written down of its end
+        other.close()  # kill -9: it records no end
         house.running(3)
         lost: Any = processes.supervisors().get(host=hosts[1])
         assert lost.heartbeat_lost, "not heard from since"

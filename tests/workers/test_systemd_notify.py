@@ -1,4 +1,4 @@
-"""What the supervisor tells a service manager."""
+"""The supervisor's notifications to a service manager."""
 
 import signal
 import socket
@@ -15,7 +15,7 @@ from tests.workers.host import House, want
 
 @pytest.fixture
 def heard(house: House, tmp_path: Path) -> Iterator[list[bytes]]:
-    """Everything that was told so far."""
+    """All notifications so far."""
     told: list[bytes] = []
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(str(tmp_path / "notify"))
@@ -52,7 +52,7 @@ def test_without_a_service_manager_nothing_is_told(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_manager_that_is_gone_is_no_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nor one that begins again: it hears what is told next."""
+    """Nor is one that restarts: it gets later notifications."""
     monkeypatch.setenv(systemd_notify.SOCKET, str(tmp_path / "notify"))
     systemd_notify.notify("READY=1")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

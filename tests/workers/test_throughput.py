@@ -1,10 +1,10 @@
-"""The last minute of a process: how many a second, and how much of it slots had a message in hand."""
+"""The last minute of a process: messages per second, and the share of time that slots were busy."""
 
 import pytest
 
 from pgqueue_admin.workers.reporting.throughput import BusyTime, RateCounter
 
-# How many a second, in the last minute.
+# Messages per second in the last minute.
 BEGAN = 1_000.5
 
 
@@ -32,14 +32,14 @@ def test_a_burst_counts_whole_for_a_minute(later: float) -> None:
 
 
 def test_rate_is_right_without_reads_in_between() -> None:
-    """While the console's database is away nobody does; what was handled before the last minute is not of it."""
+    """Nothing reads it while the console's database is away; older messages must not count then."""
     pace = RateCounter(BEGAN)
     for later in (0, 7, 68, 1_068):
         pace.add(BEGAN + later)
     assert pace.per_second(BEGAN + 1_120) == pytest.approx(1 / 60, rel=0.02)
 
 
-# How much of the last minute slots had a message in hand.
+# The share of the last minute that slots were busy.
 class Clock:
     now = 1_000.0
 

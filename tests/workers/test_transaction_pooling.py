@@ -1,4 +1,4 @@
-"""Each program refuses an address that leads to a pooler in transaction mode, in one sentence; so says `check`."""
+"""Each program refuses the address of a pooler in transaction mode, in one sentence; so does `check`."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def house(console_database: str, tmp_path: Path) -> Iterator[House]:
 )
 @pytest.mark.parametrize("variable", ["DATABASE_URL", "QUEUES_URL"])
 def test_a_program_refuses(house: House, pooler: Pooler, variable: str, command: str) -> None:
-    """Two supervisors of one host would both start otherwise, and nobody would hear of anything."""
+    """Otherwise two supervisors of one host would both start, and LISTEN would get no notifications."""
     house.environment |= {variable: pooler.dsn, "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings"}
     started = house.manage(*command.split())
     said, _ = started.communicate(timeout=120)
@@ -76,7 +76,7 @@ def test_the_address_of_another_database_is_asked(house: House, pooler: Pooler) 
 
 
 def test_where_history_is_read_from_is_asked_by_who_reads(house: House, pooler: Pooler) -> None:
-    """Rows are read in a session that has just been told what it may: in another one each statement might write."""
+    """Rows are read in a session made read-only before; in another session each statement could write."""
     house.environment["PGQUEUE_HISTORY_URL"] = pooler.dsn
     for command in ("history run", "check --database queues"):
         said, _ = house.manage(*command.split()).communicate(timeout=120)

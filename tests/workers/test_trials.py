@@ -1,4 +1,4 @@
-"""A trial says what a retry would do, and nothing of it stays."""
+"""A trial predicts a retry and leaves nothing behind."""
 
 import io
 import json
@@ -49,7 +49,7 @@ select jsonb_build_object('effect', (select count(*) from effect), 'sales', (sel
 
 
 class Shop:
-    """A queue database with the endpoint Sales, whose handlers are those of ``trying``."""
+    """A queue database with the endpoint Sales and the handlers of ``trying``."""
 
     def __init__(self, dsn: str, look: Connection):
         self.dsn, self.look = dsn, look
@@ -63,7 +63,7 @@ class Shop:
             endpoint.stop()
 
     def bury(self, way: str, type: str = TYPE, **more: Any) -> int:
-        """A message that died of a KeyError of its handler; its archive id."""
+        """Archive a message that died of its handler's KeyError; return its archive id."""
         text = h.dump({h.MESSAGE_ID: str(uuid4()), h.ENCLOSED_MESSAGE_TYPES: type, h.CONTENT_TYPE: "text/json"})
         body = json.dumps({"way": way, **more}).encode()
         row_id = "6f1c0a52-0000-4000-8000-000000000000"
@@ -170,7 +170,7 @@ def test_handler_that_did_not_opt_in_is_not_run(shop: Shop) -> None:
 
 
 def test_a_mutator_gets_around_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it makes of a message is for a handler that did not opt in."""
+    """It turns the message into one for a handler that did not opt in."""
 
     def other(message: IncomingMessage) -> IncomingMessage:
         return replace(message, headers={**message.headers, h.ENCLOSED_MESSAGE_TYPES: UNWILLING})
@@ -207,7 +207,7 @@ def test_trial_begun_by_a_killed_process_is_unknown(shop: Shop) -> None:
 
 
 def test_trial_and_retry_agree(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five planted faults, three of them mended: a trial says which, and a retry does as it said."""
+    """Five planted faults, three of them fixed: a trial predicts which, and the retry agrees."""
     ids = [shop.bury("fail", number=number) for number in range(5)]
     mended = {0, 2, 4}
 
@@ -234,7 +234,7 @@ def test_trial_and_retry_agree(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_from_a_shell(shop: Shop) -> None:
-    """It waits for the process, and its exit code says whether all would succeed."""
+    """The command waits for the process; its exit code tells whether all would succeed."""
     well, ill = shop.bury("write"), shop.bury("fail otherwise")
     process, is_over, out = TrialProcess({"Sales": handlers.sales}), threading.Event(), io.StringIO()
 
@@ -260,7 +260,7 @@ def test_from_a_shell(shop: Shop) -> None:
 
 
 def test_a_process_that_is_killed_amid_a_trial_leaves_nothing(shop: Shop, tmp_path: Path) -> None:
-    """By the supervisor: it starts one, and another that goes on with the next; none stays when all is tried."""
+    """The supervisor starts it, and another that continues with the next message; none is left at the end."""
     gate = tmp_path / "gate"
     held, next_one = shop.bury("hold", gate=str(gate)), shop.bury("nothing")
     before = shop.snapshot()

@@ -1,4 +1,4 @@
-"""T16: of a type the smallest time to be received of late is kept, so that a sender's cure ends the warning."""
+"""T16: the smallest recent time to be received of each type is kept, so a fixed sender ends the warning."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_the_shortest_that_is_seen_again_stays_for_as_long_again(queue: Queue) -
 
 
 def test_smallest_ttbr_is_kept_until_its_type_is_unseen_for_long(queue: Queue) -> None:
-    """An empty queue keeps it as well."""
+    """An empty queue keeps it too."""
     ttbr_recorder.keep_one(queue, "Blink", SHORT)
     seen(ttbr_recorder.FORGOTTEN_AFTER - timedelta(days=1))
     ttbr_recorder.forget()

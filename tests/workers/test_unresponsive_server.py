@@ -1,4 +1,4 @@
-"""A database whose answers never come, in each program: said, given up, and taken up again when it is there."""
+"""A database that never answers, in each program: logged, given up, and resumed when it is back."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def again_until(act: Callable[[], object], seen: Callable[[], bool]) -> None:
 
 
 def run(work: Callable[[], Any]) -> None:
-    """In a thread of its own, which would wait for ever otherwise."""
+    """Run it in a thread; it could block for ever."""
     failed: list[BaseException] = []
 
     def tried() -> None:
@@ -88,7 +88,7 @@ class Beating:
 
 
 def test_a_link_to_the_console(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
-    """The thread of a supervisor or of an endpoint's process: what it writes through Django, and what it hears."""
+    """The thread of a supervisor or of an endpoint process, which writes through Django and listens."""
     work = Beating()
     with elsewhere("default", HOST="127.0.0.1", PORT=relay.port):
         link = ConsoleSession("pgqueue test", work, seconds=0.05)
@@ -127,7 +127,7 @@ def test_the_sampler(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
-    """And its lock as the only one: its own former session is ended where it would keep that."""
+    """The singleton's lock too: its own former session, if it still holds the lock, is terminated."""
 
     def turns() -> None:
         only_short_ones_here()
@@ -147,7 +147,7 @@ def test_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
 def test_a_lock_is_taken_again_though_the_former_session_lives_on(
     console_database: str, relay: Relay, connect: Callable[..., Connection]
 ) -> None:
-    """What is between us and the server has stopped, and keeps that session open: nobody else would ever end it."""
+    """The relay between us and the server is stopped and keeps that session open: nothing else would end it."""
     lock, name = SessionLock("of a test"), {"application_name": "pgqueue supervisor here pid 7"}
     lock.use(connect(relay.dsn, **name))
     assert lock.take()
@@ -200,11 +200,11 @@ def test_the_ingester(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_rules_of_the_lease_queue(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retried as an act is, whose statements may take minutes: theirs are short, and a turn ends with them."""
+    """Acts may run statements of minutes; these are short, and a turn ends with them."""
     asked = lease_rules._is_due
 
     def asked_behind_silence(connection: Connection) -> bool:
-        relay.stop()  # a session that is lent again has answered a moment ago
+        relay.stop()  # a session lent again answered a moment ago
         return asked(connection)
 
     def applied() -> None:
@@ -239,7 +239,7 @@ def test_the_keeper_of_others_outboxes(relay: Relay, caplog: pytest.LogCaptureFi
 
 
 def test_a_page(relay: Relay) -> None:
-    """Of a web server that was at it: its thread and its session are given back, and it says what is down."""
+    """A page of a waiting web server names the database that is down; its thread and session are released."""
 
     def page() -> None:
         browser = Client(raise_request_exception=False)
@@ -258,7 +258,7 @@ def test_a_page(relay: Relay) -> None:
 
 
 def test_a_task_that_may_take_long(relay: Relay) -> None:
-    """As one of Celery's, whose statements the server ends after minutes: its slot is free again after that."""
+    """Such as one of Celery's, whose statements the server ends after minutes: its slot is free again after that."""
 
     def task() -> None:
         assert not Process.objects.exists()

@@ -1,4 +1,4 @@
-"""`make run` on real processes: up, healed, drained, and nothing left."""
+"""`make run` on real processes: started, healed, drained, and nothing left behind."""
 
 import os
 import re
@@ -27,7 +27,7 @@ HEALED = 10  # seconds, issue 3
 @contextmanager
 def in_its_own_folder() -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="pgqueue-product-"))
-    folder.chmod(0o755)  # as a project folder is: pytest's own cannot be entered by PostgreSQL's account
+    folder.chmod(0o755)  # like a project folder: PostgreSQL's account cannot enter pytest's own
     product = Product(folder / "var", free_port())
     yield product
     if product.process.poll() is None:
@@ -107,7 +107,7 @@ _PROGRAMS = {"web", "supervise", "celery worker", "celery beat", "sampler", "ale
 
 
 def test_no_program_is_a_superuser_and_each_session_names_its_program(product: Product) -> None:
-    """Until each has been seen: a program may have its sessions for a moment only."""
+    """Waits until each program was seen: some hold sessions only briefly."""
     seen: set[tuple[str, str, bool]] = set()
 
     def are_all_there() -> bool:
@@ -122,7 +122,7 @@ def test_no_program_is_a_superuser_and_each_session_names_its_program(product: P
 
 
 def _one_of(product: Product, name: str) -> int | None:
-    """None: it is not started yet, or not again."""
+    """None while it is not started, or not restarted yet."""
     try:
         return pid_of(product, name)
     except ValueError:
@@ -213,7 +213,7 @@ MOMENTS: dict[str, Callable[[Product], bool]] = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_interrupt_during_start_up_leaves_nothing_behind(fresh: Product, moment: str) -> None:
-    """The next start comes up."""
+    """The next start succeeds."""
     fresh.launch()
     until(lambda: MOMENTS[moment](fresh), what=moment)
     assert fresh.stop() == 0
@@ -222,7 +222,7 @@ def test_interrupt_during_start_up_leaves_nothing_behind(fresh: Product, moment:
 
 
 def restoring(product: Product) -> bool:
-    """Whether `prepare` fills the queue database at this moment."""
+    """Whether `prepare` is filling the queue database now."""
     if not (product.var / "state.json").exists():
         return False
     asked = "select exists (select from pg_stat_activity where application_name = 'pgqueue-admin seed')"

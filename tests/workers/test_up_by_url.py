@@ -1,4 +1,4 @@
-"""A database given by URL is somebody's production: `make run` looks at it, and writes nothing unasked."""
+"""A database given by URL may be a production database: `make run` only reads it, unless told to write."""
 
 import shutil
 import tempfile
@@ -32,9 +32,9 @@ _WRITTEN = "select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint f
 
 
 def state_of(dsn: str) -> tuple[list[Any], int]:
-    """Everything that exists in a database, and how many rows were ever written in it.
+    """All objects of a database, and the number of rows ever written to it.
 
-    A session's writes are counted by the time it is gone, which may be after whoever had it has closed it.
+    A session's writes count once it is gone, which may be after its client has closed it.
     """
     with postgresql().connect(dsn, for_handlers=True) as session:
         until(lambda: session.value(_OTHERS) == 0, what="nobody else is in the database")
@@ -107,7 +107,7 @@ def sampled_again(console: str) -> bool:
 
 
 def nobody_was_made(console: str) -> bool:
-    """No login, no endpoint, no queue whose messages are moved."""
+    """Whether there is no login, no endpoint and no queue that is ingested."""
     return bool(
         one(
             console,

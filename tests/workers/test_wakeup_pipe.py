@@ -1,4 +1,4 @@
-"""The pipe that ends a wait."""
+"""The pipe that interrupts a wait."""
 
 import fcntl
 import os
@@ -10,11 +10,11 @@ import pytest
 
 from pgqueue_admin.workers.processes.wakeup_pipe import WakeupPipe
 
-HIGH = 1_100  # select() takes none above 1023
+HIGH = 1_100  # select() accepts none above 1023
 
 
 class Pipe:
-    """Its reading end is a descriptor of a process that has many open."""
+    """A pipe whose reading end has a high descriptor, as in a process with many open files."""
 
     def __init__(self) -> None:
         low, self.write = os.pipe()

@@ -1,7 +1,7 @@
-"""An ending that nobody has asked for."""
+"""An unexpected end of a process."""
 
 
 class Unasked:
-    """Without the signal handlers of a process's own."""
+    """Without a process's own signal handlers."""
 
     asked = False

@@ -1,4 +1,4 @@
-"""Handlers added to Sales: for the message type that the shop handles as well, and for one of its own."""
+"""Handlers added to Sales: for a message type that the shop handles too, and for one of its own."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ sales = endpoint("Sales")
 @sales.handle(OWN_TYPE)
 @sales.handle("Shop.Do", OWN_TYPE)
 def also(message: Any, context: MessageContext) -> None:
-    """Registered twice for one type, and for two; it counts who was there before it."""
+    """Registered for two types, one of them the shop's. Counts the handlers that ran before it."""
     assert context.connection is not None
     asked = "insert into ran (message_id, before) select %s, count(*) from handled where message_id = %s"
     context.connection.run(asked, [context.message_id] * 2)

@@ -1,1 +1,1 @@
-"""An application that asks, in a format of its own."""
+"""An application that sends requests in its own format."""

@@ -1,4 +1,4 @@
-"""Sales asks itself, in plain text. For processes only: importing it says how Sales is run."""
+"""Sales sends requests to itself in plain text. For processes only: importing it configures Sales."""
 
 from pgqueue_admin.transport import JsonSerializer, MessageContext, Serializers
 from pgqueue_admin.workers.processes.registry import ProcessContext, endpoint

@@ -1,1 +1,1 @@
-"""An application whose handlers end their process, each in its own way."""
+"""An application whose handlers end their process in different ways."""

@@ -1,4 +1,4 @@
-"""Ways to end a process that no exception handler sees."""
+"""Ways of ending a process that no exception handler catches."""
 
 import ctypes
 import os
@@ -43,7 +43,7 @@ def _segfault() -> None:
 
 
 def _grow() -> None:
-    """Touched memory, more each time round; beyond what any test allows it only waits to be killed."""
+    """Allocate and touch more and more memory, up to more than any test allows; then wait to be killed."""
     kept: list[bytes] = []
     pause = threading.Event()
     while True:
@@ -53,12 +53,12 @@ def _grow() -> None:
 
 
 def _hoard() -> None:
-    """Handled well, but what it took is never given back."""
+    """Succeed, but keep the memory."""
     _kept.append(b"\1" * (200 * MB))
 
 
 def _linger() -> None:
-    """All is done, and the process cannot leave."""
+    """The work is done, but the process cannot exit."""
     threading.Thread(target=threading.Event().wait, daemon=False).start()
     os.kill(os.getpid(), signal.SIGTERM)
 

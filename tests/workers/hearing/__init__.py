@@ -1,1 +1,1 @@
-"""An application that has a use of its own for a signal."""
+"""An application that uses a signal itself."""

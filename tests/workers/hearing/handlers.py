@@ -1,4 +1,4 @@
-"""SIGUSR1 is heard in the main thread, as by whoever dumps stacks. For processes only: importing it sets that."""
+"""Handles SIGUSR1 in the main thread, as stack dumpers do. For processes only: importing it installs the handler."""
 
 import os
 import signal

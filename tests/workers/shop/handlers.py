@@ -1,4 +1,4 @@
-"""Handlers that do as the message says, and note in the database what they did."""
+"""Handlers that do what the message says and record it in the database."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ def _ask_models(within: bool) -> None:
 
 def _note(context: MessageContext) -> None:
     if context.connection is None:
-        return  # in the mode none there is no transaction to note it in
+        return  # mode none has no transaction to record it in
     modules = [name for name in ("celery", "kombu", "pyspark", "pgqueue_admin.alerts.checks") if name in sys.modules]
     row = [os.getpid(), context.message_id, context.message.row_id, context.message.seq, modules]
     context.connection.run(

@@ -1,1 +1,1 @@
-"""An application whose endpoint works on the lease queue."""
+"""An application whose endpoint uses the lease queue."""

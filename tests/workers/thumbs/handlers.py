@@ -1,4 +1,4 @@
-"""Handlers that do as the message says, and say who did it."""
+"""Handlers that do what the message says and report which process did it."""
 
 import os
 import threading

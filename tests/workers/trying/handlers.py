@@ -1,4 +1,4 @@
-"""A handler that may be tried, and does as the message says; and one that may not."""
+"""A handler that allows trials and does what the message says; and one that does not allow them."""
 
 import threading
 from contextlib import suppress
@@ -53,7 +53,7 @@ def _commit(message: dict[str, Any], context: MessageContext) -> None:
 
 
 def _commit_stubbornly(message: dict[str, Any], context: MessageContext) -> None:
-    """Whatever it is told, it goes on, in a transaction of its own."""
+    """Ignore errors and continue in a transaction of its own."""
     assert context.connection
     raw = context.connection.raw
     raw.execute("insert into effect (what) values ('committed')")
@@ -65,13 +65,13 @@ def _commit_stubbornly(message: dict[str, Any], context: MessageContext) -> None
 
 
 def _defer(message: dict[str, Any], context: MessageContext) -> None:
-    """What fails at the commit alone."""
+    """Write rows that fail only at the commit."""
     assert context.connection
     context.connection.run("insert into effect (what, one) values ('a', 1), ('b', 1)")
 
 
 def _ignore(message: dict[str, Any], context: MessageContext) -> None:
-    """A statement that failed, and nobody heard of it."""
+    """Ignore a failed statement."""
     assert context.connection
     with suppress(Exception):
         context.connection.run("select 1 / 0")
@@ -90,7 +90,7 @@ def _models_durable(message: dict[str, Any], context: MessageContext) -> None:
 
 
 def _models_seen(message: dict[str, Any], context: MessageContext) -> None:
-    """Both write in one transaction, and wait for no lock of the other."""
+    """Both write in one transaction and do not wait for each other's locks."""
     user = User.objects.create_user("seen")
     assert context.connection
     changed = "update pgqueue_console.auth_user set first_name = 'Ana' where id = %s"
