@@ -29,9 +29,9 @@ def test_used_up_share_leaves_the_rest_to_others() -> None:
         with pytest.raises(Busy), shares.of({"ivo": 4}):
             pass
         with shares.of({}):
-            """Of nobody and nothing: a process that looks by itself."""
+            pass  # no user and no queue: a process that reads by itself
     with shares.of({A: 1, "ivo": 1}):
-        """All came back."""
+        pass  # all came back
 
 
 def test_waiter_gets_a_returned_share() -> None:
