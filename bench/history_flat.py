@@ -21,9 +21,9 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 # A long history made from its first batch: its ledger row, files and figures are repeated, each time later. The result
-# equals that of reading as many rows: a ledger row per batch, its minutes, hours, days, failures and stories, and its
-# rows in files as large as compaction makes them. The archive keeps its newest part: older rows count as pruned behind
-# the ledger.
+# equals that of reading as many rows: a ledger row per batch, its minutes, hours, days, failures and retry outcomes,
+# and its rows in files as large as compaction makes them. The archive keeps its newest part: older rows count as pruned
+# behind the ledger.
 BATCH = 100_000  # rows, of 2,000 seconds
 A_DAY = 42  # batches, 34 minutes apart: whole minutes, and none reaches into the next day
 IN_A_FILE = 14  # batches

@@ -31,5 +31,16 @@ class Migration(migrations.Migration):
             "keeps_set",
             models.BooleanField(default=False, help_text="Given up unstarted; its frozen set is still there."),
         ),
+        migrations.AlterField(
+            "retryoutcome",
+            "batch",
+            models.ForeignKey(
+                help_text="Empty: of several, folded or made anew.",
+                null=True,
+                on_delete=models.CASCADE,
+                related_name="retry_outcomes",
+                to="pgqueue.historybatch",
+            ),
+        ),
         migrations.RunPython(keep_sets, migrations.RunPython.noop),
     ]

@@ -126,7 +126,7 @@ class FailureRollup(FailureFields):
 class RetryOutcome(models.Model):
     """One batch's outcome of a message that failed or was retried in a minute. An endpoint's rows are one story."""
 
-    batch = of_batch("stories")
+    batch = of_batch("retry_outcomes")
     message_id = models.TextField()
     queue = models.TextField()
     endpoint = models.TextField()

@@ -14,6 +14,6 @@ def kept_for() -> dict[str, timedelta]:
 
 
 def failures_from(now: datetime) -> datetime | None:
-    """Start of the kept failures and stories, which last as long as hours do; None: for ever. Counts stay as days."""
+    """Start of the kept failures and retry outcomes, which last as long as hours; None: for ever. Day counts stay."""
     kept = kept_for().get("hour")
     return now - kept if kept else None

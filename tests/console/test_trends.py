@@ -128,7 +128,7 @@ def test_new_failure_is_marked_and_links_to_its_messages(as_viewer: Client, cons
 
 
 def test_pruned_failures_are_not_shown_as_none(as_viewer: Client, console_database: str) -> None:
-    """Days are kept for ever, errors and stories as long as hours: only the numbers are left."""
+    """Days are kept for ever, errors and retry outcomes as long as hours: only the numbers are left."""
     day = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - 900 * DAY
     rolled_up(day, 5, grain="day")
     rolled_up(day + DAY, 7, grain="day", result="failed")
@@ -174,7 +174,7 @@ def test_of_very_many_stories_the_newest_are_looked_at(
     as_viewer: Client, console_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page says so: years of failures have millions."""
-    monkeypatch.setattr(queries, "STORIES", 2)
+    monkeypatch.setattr(queries, "OUTCOMES", 2)
     rolled_up(TEN, result="failed")
     for minute in range(3):
         told(f"m-{minute}", TEN + minute * MINUTE, failed=1, last_failed_at=TEN + minute * MINUTE)

@@ -7,7 +7,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/evidence/README.md").read_text(encoding="utf-8")
-COMPARED = ("rollups", "histograms", "failures", "stories")
+COMPARED = ("rollups", "histograms", "failures", "retry outcomes")
 
 
 def results(name: str) -> Any:

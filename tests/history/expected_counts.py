@@ -58,7 +58,7 @@ _EXPECTED = {
             min(died_at) as first_at, max(died_at) as last_at
         from told where exception is not null group by at, {_NAMES}, exception, folded
     """,
-    "stories": f"""
+    "retry outcomes": f"""
         select message_id, {_NAMES}, count(*) filter (where result <> 'success') as failed,
             count(*) filter (where result = 'success') as succeeded, min(died_at) as first_at,
             max(died_at) filter (where result <> 'success') as last_failed_at,
@@ -85,7 +85,7 @@ _FOUND = {
         from pgqueue_console.pgqueue_failurerollup where queue = any(%(queues)s)
         group by at, {_NAMES}, exception, message, fingerprint
     """,
-    "stories": f"""
+    "retry outcomes": f"""
         select message_id, {_NAMES}, sum(failed) as failed, sum(succeeded) as succeeded, min(first_at) as first_at,
             max(last_failed_at) as last_failed_at, max(last_succeeded_at) as last_succeeded_at
         from pgqueue_console.pgqueue_retryoutcome where queue = any(%(queues)s) group by message_id, {_NAMES}
@@ -106,7 +106,7 @@ def noted(database: Any) -> None:
 
 
 def compared(database: Any) -> dict[str, Compared]:
-    """Rollups per minute, hour and day, histogram buckets, failures, and stories of messages."""
+    """Rollups per minute, hour and day, histogram buckets, failures, and retry outcomes of messages."""
     return {what: _compared(database, what) for what in _EXPECTED}
 
 

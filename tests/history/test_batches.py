@@ -57,7 +57,7 @@ def test_the_recorded_shop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Queue.objects.create(schema="public", table="audit", kind="audit")
-    monkeypatch.setattr(queries, "STORIES", 10_000)  # all of them
+    monkeypatch.setattr(queries, "OUTCOMES", 10_000)  # all of them
     database = connect(archived_console)
     added(database)
     assert driver(most=10_000).run_once() == 3
@@ -97,14 +97,14 @@ def files_agree(history: Path, database: Any) -> None:
 
 
 def failures_agree(database: Any) -> None:
-    """Every failure has its own error's fingerprint, and every dead message one story."""
+    """Every failure has its own error's fingerprint, and every dead message one outcome."""
     died = "from messages.message_archive where kind <> 'control'"
     errors = FailureRollup.objects.values("exception").distinct().count()
     assert errors == database.value(f"select count(distinct exception_type) {died}")
     counted = FailureRollup.objects.aggregate(messages=Sum("messages"))["messages"]
     assert counted == database.value(f"select count(exception_type) {died}")
-    stories = queries.stories(queries.TrendQuery(*WEEK, "day"))
-    assert stories[0].of_all == database.value(f"select count(distinct message_id) {died} and message_id <> ''")
+    outcomes = queries.retry_outcomes(queries.TrendQuery(*WEEK, "day"))
+    assert outcomes[0].of_all == database.value(f"select count(distinct message_id) {died} and message_id <> ''")
 
 
 def queues_lead_to_their_messages(database: Any) -> None:
@@ -157,13 +157,13 @@ def figures() -> list[Any]:
     finished = Rollup.objects.values_list("grain", "at", "result", *kinds).annotate(Sum("messages"), Sum("skewed"))
     failures = FailureRollup.objects.values_list("at", "fingerprint", "message", *kinds).annotate(Sum("messages"))
     whole = Min("first_at"), Max("last_failed_at"), Max("last_succeeded_at"), Sum("failed"), Sum("succeeded")
-    stories = RetryOutcome.objects.values_list("message_id").annotate(*whole)
+    outcomes = RetryOutcome.objects.values_list("message_id").annotate(*whole)
     timed = [
         queries.timings(queries.TrendQuery(*WEEK, grain), each)
         for grain in ("hour", "day")
         for each in queries.MEASURES
     ]
-    return [*map(sorted, map(list, (finished, failures, stories))), timed]
+    return [*map(sorted, map(list, (finished, failures, outcomes))), timed]
 
 
 def folded_is_the_same() -> None:

@@ -80,7 +80,7 @@ def test_history_equals_the_committed_rows(shop: Any) -> None:
     found = expected_counts.compared(shop)
     assert {what: each.wrong for what, each in found.items()} == {what: [] for what in found}
     assert {what: each.rows for what, each in found.items()} == {
-        "rollups": 6, "histograms": 15, "failures": 1, "stories": 1,
+        "rollups": 6, "histograms": 15, "failures": 1, "retry outcomes": 1,
     }  # fmt: skip
 
 
@@ -106,9 +106,9 @@ def test_history_equals_the_committed_rows(shop: Any) -> None:
         ("update pgqueue_console.pgqueue_failurerollup set exception = 'Torture.TooLate'", {"failures"}),
         ("update pgqueue_console.pgqueue_failurerollup set at = at - interval '1 minute'", {"failures"}),
         ("delete from pgqueue_console.pgqueue_failurerollup", {"failures"}),
-        ("update pgqueue_console.pgqueue_retryoutcome set failed = 2 where failed = 1", {"stories"}),
-        ("delete from pgqueue_console.pgqueue_retryoutcome where succeeded = 1", {"stories"}),
-        ("update pgqueue_console.pgqueue_retryoutcome set message_id = 'n' where failed = 1", {"stories"}),
+        ("update pgqueue_console.pgqueue_retryoutcome set failed = 2 where failed = 1", {"retry outcomes"}),
+        ("delete from pgqueue_console.pgqueue_retryoutcome where succeeded = 1", {"retry outcomes"}),
+        ("update pgqueue_console.pgqueue_retryoutcome set message_id = 'n' where failed = 1", {"retry outcomes"}),
     ],
 )
 def test_a_figure_that_is_wrong_is_noticed(change: str, said: set[str], shop: Any) -> None:

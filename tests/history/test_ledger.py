@@ -266,7 +266,7 @@ def test_open_batch_and_new_rows_are_read_in_one_turn(database: Any) -> None:
     assert Fed(lambda: None).run_once() == 2
 
 
-def story(text: str) -> RetryOutcome:
+def outcome(text: str) -> RetryOutcome:
     times = {"first_at": datetime(2026, 11, 2, 1, 30, 0, 123456, tzinfo=UTC), "last_failed_at": None}
     return RetryOutcome(**{name: f"{text}{name}" for name in TEXTS}, failed=len(text), succeeded=0, **times)
 
@@ -279,8 +279,8 @@ def test_figures_are_kept_as_they_were_counted(database: Any, others: list[str])
     batch = planning.plan_batch(database, archive)
     assert batch is not None
     texts = ["a\tb", "a\nb", "\\N", "\\.", "", '"', "Zürich\r", *others]
-    stories = [story(text) for text in texts]
-    told = figures(stories)
+    outcomes = [outcome(text) for text in texts]
+    told = figures(outcomes)
     ledger.done(batch, ledger.begin(batch, "test"), 1, {}, [], [told])
     kept = RetryOutcome.objects.filter(batch=batch).order_by("pk")
-    assert list(kept.values_list(*told.names)) == [attrgetter(*told.names)(each) for each in stories]
+    assert list(kept.values_list(*told.names)) == [attrgetter(*told.names)(each) for each in outcomes]

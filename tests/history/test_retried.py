@@ -9,7 +9,7 @@ from pgqueue_admin.history.spark.jobs.aggregation import figures
 from pgqueue_admin.history.spark.transforms.columns import told_of_old
 from pgqueue_admin.history.spark.transforms.history import history
 from pgqueue_admin.history.spark.transforms.parse_headers import parsed
-from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
+from pgqueue_admin.history.spark.transforms.retry_outcomes import retry_outcomes
 from pgqueue_admin.history.spark.transforms.rollups import rollups
 from pgqueue_admin.models import FailureRollup, RetryOutcome, Rollup
 from tests.history.raw_rows import AUDITED, failed, raw
@@ -38,7 +38,7 @@ def test_retried_message_has_no_delivery_time(spark: Any, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_retried_message_has_a_story(spark: Any, name: str) -> None:
     said = AUDITED.replace("{", f'{{"{name}" : "1",', 1)
-    (found,) = stories(history(parsed(raw(spark, {"headers": said})), "audit", 7)).collect()
+    (found,) = retry_outcomes(history(parsed(raw(spark, {"headers": said})), "audit", 7)).collect()
     assert (found.message_id, found.failed, found.succeeded) == ("m-1", 0, 1)
 
 
@@ -62,9 +62,9 @@ def test_older_files_tell_it_by_their_headers(spark: Any) -> None:
     rows = [{"headers": text, "message_id": str(place)} for place, text in enumerate(said)]
     now = history(parsed(raw(spark, *rows)), "audit", 7)
     old = now.withColumn("retried", F.lit(None).cast("boolean"))
-    assert stories(old).count() == 0
-    assert sorted(stories(told_of_old(old)).collect()) == sorted(stories(now).collect())
-    assert {story.message_id for story in stories(now).collect()} == {"0", "1", "2"}
+    assert retry_outcomes(old).count() == 0
+    assert sorted(retry_outcomes(told_of_old(old)).collect()) == sorted(retry_outcomes(now).collect())
+    assert {story.message_id for story in retry_outcomes(now).collect()} == {"0", "1", "2"}
 
 
 def test_an_event_has_a_part_of_each_endpoint_that_received_it(spark: Any) -> None:
@@ -72,7 +72,7 @@ def test_an_event_has_a_part_of_each_endpoint_that_received_it(spark: Any) -> No
     said = AUDITED.replace("{", '{"NServiceBus.Retries":"1",', 1)
     succeeded = [{"headers": said.replace("Sales", name), "seq": place} for place, name in enumerate(("Sales", "Mail"))]
     died = {"headers": AUDITED, "endpoint": "Billing", "seq": 3, "result": "failed", **failed("x", "")}
-    found = stories(history(parsed(raw(spark, *succeeded, died)), "audit", 7)).collect()
+    found = retry_outcomes(history(parsed(raw(spark, *succeeded, died)), "audit", 7)).collect()
     assert {(part.message_id, part.endpoint, part.failed, part.succeeded) for part in found} == {
         ("m-1", "Sales", 0, 1),
         ("m-1", "Mail", 0, 1),

@@ -13,7 +13,7 @@ from pgqueue_admin.history.spark.transforms import parse_headers
 from pgqueue_admin.history.spark.transforms.failures import failures
 from pgqueue_admin.history.spark.transforms.history import history, reasons, rejected
 from pgqueue_admin.history.spark.transforms.parse_headers import parsed
-from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
+from pgqueue_admin.history.spark.transforms.retry_outcomes import retry_outcomes
 from pgqueue_admin.history.spark.transforms.rollups import _bucket as bucket_of
 from pgqueue_admin.history.spark.transforms.rollups import rollups
 from tests.history.raw_rows import AUDITED, ENDED, failed, raw
@@ -191,7 +191,7 @@ def test_story_has_a_part_for_each_minute(spark: Any) -> None:
     rows = [
         {**died, "seq": place, "ended_at": at} for place, at in enumerate((ENDED, last, last + timedelta(seconds=1)))
     ]
-    parts = stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("first_at").collect()
+    parts = retry_outcomes(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("first_at").collect()
     assert [(each.message_id, each.failed, utc(each.last_failed_at)) for each in parts] == [
         ("a", 2, last),
         ("a", 1, last + timedelta(seconds=1)),
@@ -204,7 +204,7 @@ def test_story_has_a_part_for_each_queue_and_type(spark: Any) -> None:
     died = {"result": "failed", "message_id": "a", "endpoint": "Sales", "ended_at": ENDED, **failed("x", "")}
     rows = [{**died, "queue": name, "message_type": kind} for name, kind in (("q", "A"), ("r", "A"), ("r", "B"))]
     rows = [{**row, "seq": place} for place, row in enumerate([*rows, rows[0]])]
-    parts = stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("queue", "type").collect()
+    parts = retry_outcomes(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("queue", "type").collect()
     assert [(each.queue, each.type, each.failed) for each in parts] == [("q", "A", 2), ("r", "A", 1), ("r", "B", 1)]
 
 
@@ -214,7 +214,7 @@ def test_a_masked_id_is_no_id(spark: Any) -> None:
     rows = [{"seq": place, "headers": said, "ended_at": ENDED, "result": "failed"} for place in (1, 2)]
     told = parsed(raw(spark, *rows))
     assert {(row.message_id, row.conversation_id) for row in told.collect()} == {(None, None)}
-    assert stories(history(told, "archive", 7)).count() == 0
+    assert retry_outcomes(history(told, "archive", 7)).count() == 0
 
 
 def test_a_message_has_one_story(spark: Any) -> None:
@@ -230,7 +230,7 @@ def test_a_message_has_one_story(spark: Any) -> None:
     ]
     rows = [{**row, "seq": place} for place, row in enumerate(rows)]
     *died_twice, succeeded, other = (
-        stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("message_id", "first_at").collect()
+        retry_outcomes(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("message_id", "first_at").collect()
     )
     for minute, part in enumerate(died_twice):
         told = (part.message_id, part.failed, part.succeeded, part.queue, part.exception)

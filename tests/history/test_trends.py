@@ -53,7 +53,7 @@ def test_new_is_what_was_never_there_before() -> None:
 def test_a_message_has_one_story(parts: list[dict[str, Any]], failures: int, succeeded: datetime | None) -> None:
     for part in parts:
         told("m", TEN - 2 * DAY, **part)
-    (story,) = queries.stories(asked())
+    (story,) = queries.retry_outcomes(asked())
     assert (story.message_id, story.failed, story.succeeded) == ("m", failures, succeeded)
     assert (story.first, story.last_failed) == (TEN - 2 * DAY, TEN)
     assert (story.of_all, story.of_succeeded) == (1, int(succeeded is not None))
@@ -63,7 +63,7 @@ def test_receivers_of_an_event_have_separate_stories() -> None:
     told("m", TEN, endpoint="Billing", failed=2, last_failed_at=TEN)
     told("m", TEN, endpoint="Mail", succeeded=1, last_succeeded_at=TEN + MINUTE)
     told("m", TEN, endpoint="Sales", failed=1, last_failed_at=TEN, succeeded=1, last_succeeded_at=TEN + MINUTE)
-    found = queries.stories(asked())
+    found = queries.retry_outcomes(asked())
     whole = [("Billing", 2, None), ("Sales", 1, TEN + MINUTE)]
     assert [(each.endpoint, each.failed, each.succeeded) for each in found] == whole
     assert {(each.of_all, each.of_succeeded) for each in found} == {(2, 1)}
@@ -76,7 +76,7 @@ def test_all_stories_of_the_window_are_counted_and_the_last_are_told() -> None:
         after = at + MINUTE if number % 5 == 0 else None
         told(f"m{number:02}", at, failed=1, last_failed_at=at, last_succeeded_at=after)
     told("elsewhen", TEN, failed=1, last_failed_at=TEN - DAY)
-    found = queries.stories(asked())
+    found = queries.retry_outcomes(asked())
     assert [story.message_id for story in found] == [f"m{number:02}" for number in range(24, 4, -1)]
     assert {(story.of_all, story.of_succeeded) for story in found} == {(25, 5)}
 

@@ -118,9 +118,9 @@ class TrendsData:
         return sum(each.is_new for each, *_ in self.failures)
 
     @cached_property
-    def stories(self) -> list[queries.RetryStory]:
+    def retry_outcomes(self) -> list[queries.MessageOutcome]:
         """Empty under a queue scope: what became of messages is counted over all queues."""
-        return [] if visible_queues.current() else queries.stories(self.window.asked)
+        return [] if visible_queues.current() else queries.retry_outcomes(self.window.asked)
 
     @cached_property
     def _failures_from(self) -> datetime | None:

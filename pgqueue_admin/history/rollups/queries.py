@@ -14,7 +14,7 @@ from pgqueue_admin.models import Rollup
 from pgqueue_admin.models.raw_sql import console_sql, rows_of
 from pgqueue_admin.models.time_grains import STEPS, few
 
-STORIES = 1_000  # rows of retry outcomes read at most
+OUTCOMES = 1_000  # rows of retry outcomes read at most
 NAMES = ("queue", "endpoint", "type")
 MEASURES = ("critical", "processing", "delivery")
 
@@ -103,7 +103,7 @@ class SlowMessage(NamedTuple):
     before: float | None
 
 
-class RetryStory(NamedTuple):
+class MessageOutcome(NamedTuple):
     """One message that failed at an endpoint, from all batches. ``succeeded``: after its last failure, or None."""
 
     message_id: str
@@ -229,10 +229,10 @@ def _maybe_slowest(asked: TrendQuery, measure: str) -> list[str] | None:
     return [type_ for (type_,) in _ask(query, asked, measure=measure, starts=bands.STARTS)]
 
 
-def stories(asked: TrendQuery) -> list[RetryStory]:
-    """Retry stories, the last to fail first."""
-    stories = console_sql.trends.stories(of=console_sql.trends.of)
-    return [RetryStory(*row) for row in _ask(stories, asked, most=STORIES)]
+def retry_outcomes(asked: TrendQuery) -> list[MessageOutcome]:
+    """Messages that failed and what became of their retries, the last to fail first."""
+    outcomes = console_sql.trends.retry_outcomes(of=console_sql.trends.of)
+    return [MessageOutcome(*row) for row in _ask(outcomes, asked, most=OUTCOMES)]
 
 
 def retried(asked: TrendQuery) -> dict[int, int]:

@@ -13,7 +13,7 @@ from pgqueue_admin.history.spark.schemas import RAW
 from pgqueue_admin.history.spark.transforms.failures import failures
 from pgqueue_admin.history.spark.transforms.history import history, ordered
 from pgqueue_admin.history.spark.transforms.parse_headers import parsed
-from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
+from pgqueue_admin.history.spark.transforms.retry_outcomes import retry_outcomes
 from pgqueue_admin.history.spark.transforms.rollups import rollups
 from pgqueue_admin.osproc.low_priority import go_last
 
@@ -25,7 +25,7 @@ def rehearse(session: Any, place: Path, uri: str = "", selects: list[str] | None
     raw = of_queue(session, uri, selects) if selects else session.createDataFrame([_ONE], RAW)
     ordered(history(parsed(raw), "")).write.mode("overwrite").partitionBy("day").parquet(str(place))
     written = of_files(session, [place])
-    for transform in (rollups, failures, stories):
+    for transform in (rollups, failures, retry_outcomes):
         transform(written).toArrow()
 
 

@@ -234,7 +234,7 @@ at >= %(since)s and at < %(until)s
 (%(queue)s = '' or queue = %(queue)s) and (%(endpoint)s = '' or endpoint = %(endpoint)s)
     and (%(type)s = '' or type = %(type)s)
 
--- name: stories
+-- name: retry_outcomes
 -- What became of what failed in a window: all that any batch knows of it, the last to fail first, and totals.
 -- All receivers of an event share its id: the outcome of one says nothing of another's. Years have millions: the newest
 -- parts stand for all, and is_capped says so.
@@ -288,7 +288,7 @@ where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(gra
     and at >= %(since)s and at < %(until)s and retried > 0
 
 -- name: again
--- Of parts of stories in one step: a message that succeeded twice in it counts once per endpoint.
+-- Of parts of retry outcomes in one step: a message that succeeded twice in it counts once per endpoint.
 -- Compared as one text, by its bytes: comparing pairs is several times slower.
 count(distinct (message_id || e'\x1f' || endpoint) collate "C")::int8 as retried
 

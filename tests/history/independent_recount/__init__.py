@@ -6,13 +6,13 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 
-from tests.history.independent_recount import counts, failures, kinds, slowest, stories, times
+from tests.history.independent_recount import counts, failures, kinds, retry_outcomes, slowest, times
 from tests.history.independent_recount.files import Files
 from tests.history.independent_recount.rows import lay_out
 from tests.history.independent_recount.tables import tables_agree
 from tests.history.independent_recount.windows import ALL, Subject, Window
 
-_EACH = (counts, times, kinds, slowest, failures, stories)
+_EACH = (counts, times, kinds, slowest, failures, retry_outcomes)
 
 
 class Recount:

@@ -7,12 +7,12 @@ from pyspark.sql import DataFrame
 
 from pgqueue_admin.history.rollups.copy_format import BatchRollups
 from pgqueue_admin.history.spark.transforms.failures import failures
-from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
+from pgqueue_admin.history.spark.transforms.retry_outcomes import retry_outcomes
 from pgqueue_admin.history.spark.transforms.rollups import rollups
 from pgqueue_admin.history.storage.message_lookup import DISCARDED
 from pgqueue_admin.models import FailureRollup, RetryOutcome, Rollup
 
-MADE = {Rollup: rollups, FailureRollup: failures, RetryOutcome: stories}
+MADE = {Rollup: rollups, FailureRollup: failures, RetryOutcome: retry_outcomes}
 _AT_ONCE = ThreadPoolExecutor(len(MADE), "figures")  # persistent threads, each with its own in Java
 
 

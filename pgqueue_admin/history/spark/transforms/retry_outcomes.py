@@ -8,7 +8,7 @@ from pgqueue_admin.history.spark.transforms.columns import named, once
 _NAMES = ["message_id", "endpoint", "queue", "type", "exception"]
 
 
-def stories(history: DataFrame) -> DataFrame:
+def retry_outcomes(history: DataFrame) -> DataFrame:
     """message_id, queue, endpoint, type, exception, failed, succeeded, first_at, last_failed_at, last_succeeded_at.
 
     Rows per minute make windows independent of batches; a queue or type has the rows of what failed there. The

@@ -18,7 +18,7 @@ def plain(database: Any, window: Window) -> dict[Key, Any]:
 
 
 def told(window: Window, keys: list[Key]) -> dict[Key, Any]:
-    return {(subject, part): queries.stories(subject.asked(part, "day")) for subject, part in keys}
+    return {(subject, part): queries.retry_outcomes(subject.asked(part, "day")) for subject, part in keys}
 
 
 _STORIES = f"""
