@@ -1,4 +1,4 @@
--- By an event, each minute; the server's event_scheduler must be ON. A run that takes longer than a minute keeps the next one out.
+-- An event, each minute; the server's event_scheduler must be ON. A run longer than a minute keeps the next one out.
 drop event if exists `Shop_Web_OutboxData_cleanup`;
 delimiter //
 create event `Shop_Web_OutboxData_cleanup` on schedule every 1 minute do

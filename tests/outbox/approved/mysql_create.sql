@@ -1,4 +1,4 @@
--- As the engine makes it. Safe to run twice, and on a table that the original's script made.
+-- As the engine creates it. Safe to run twice, and on a table that the original's script created.
 create table if not exists `Shop_Web_OutboxData` (
     MessageId varchar(200) character set utf8mb4 collate utf8mb4_bin not null primary key,
     Dispatched bit(1) not null default b'0',

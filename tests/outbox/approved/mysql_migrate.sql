@@ -1,4 +1,4 @@
--- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
+-- Adds what the original's table lacks. Gives up if another session holds the table for more than five seconds.
 set session lock_wait_timeout = 5;
 set @ddl = if(exists (
     select 1 from information_schema.columns

@@ -1,4 +1,4 @@
--- By a job of dbms_scheduler, each minute. Run again it replaces the job.
+-- A job of dbms_scheduler, each minute. Running the script again replaces the job.
 set define off
 
 declare

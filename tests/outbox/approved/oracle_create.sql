@@ -1,4 +1,4 @@
--- Safe to run twice, and on a table that the original's script made. For SQL*Plus and SQLcl.
+-- Safe to run twice, and on a table that the original's script created. For SQL*Plus and SQLcl.
 set define off
 
 begin

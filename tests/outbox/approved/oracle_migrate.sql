@@ -1,4 +1,4 @@
--- What the original's table lacks. It gives up where somebody holds the table for longer than five seconds.
+-- Adds what the original's table lacks. Gives up if another session holds the table for more than five seconds.
 set define off
 alter session set ddl_lock_timeout = 5;
 

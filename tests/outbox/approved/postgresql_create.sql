@@ -1,4 +1,4 @@
--- As the engine makes it. Safe to run twice, and on a table that the original's script made.
+-- As the engine creates it. Safe to run twice, and on a table that the original's script created.
 create table if not exists "public"."Shop_Web_OutboxData" (
     "MessageId" varchar(200) not null primary key,
     "Dispatched" boolean not null default false,

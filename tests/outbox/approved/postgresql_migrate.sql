@@ -1,4 +1,4 @@
--- What the original's table lacks. Who writes to it waits while an index is built; the script gives up where it would wait itself.
+-- Adds what the original's table lacks. Writers wait while an index is built; the script itself waits five seconds at most.
 begin;
 set local lock_timeout = '5s';
 alter table "public"."Shop_Web_OutboxData" add column if not exists "CreatedAt" timestamp with time zone default now();

@@ -1,4 +1,4 @@
--- By a job of SQL Server Agent, each minute, in the database that this is run in. Run again it replaces the job.
+-- A job of SQL Server Agent, each minute, in the database where this runs. Running it again replaces the job.
 set xact_abort on;
 declare @database sysname = db_name();
 declare @job nvarchar(400) = concat(N'Outbox clean-up ', @database, N' ', N'[dbo].[Shop_Web_OutboxData]');

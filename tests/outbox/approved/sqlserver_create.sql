@@ -1,4 +1,4 @@
--- Safe to run twice, and on a table that the original's script made.
+-- Safe to run twice, and on a table that the original's script created.
 set quoted_identifier on;
 if object_id(N'[dbo].[Shop_Web_OutboxData]', N'U') is null
     create table [dbo].[Shop_Web_OutboxData] (
