@@ -19,16 +19,17 @@ SLOW := tests/demo tests/history tests/hostile tests/lease tests/live tests/outb
 ROOMS := $(sort $(patsubst %/,%,$(dir $(wildcard tests/*/test_*.py))))
 TESTS := $(filter-out $(SLOW) tests/journeys tests/installation,$(ROOMS))
 
+# Four processes keep two processors busy where nothing runs beside them; AT_ONCE= says otherwise.
 # KEEP=1: each process keeps its PostgreSQL and the templates for the next run of this checkout.
 test: .venv/installed-dev
-	@PGQUEUE_TEST_KEEP=$(KEEP) $(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n 3 --dist loadgroup $(TESTS)
+	@PGQUEUE_TEST_KEEP=$(KEEP) $(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh and not pg_cron and not mariadb" -n $(or $(AT_ONCE),4) --dist loadgroup $(TESTS)
 
 # Whether a SQL Server holds what is asked of it: PGQUEUE_TEST_MSSQL_DSN=mssql://user:password@host/master names one.
 test-sqlserver: .venv/installed-dev
 	@$(BIN)/python scripts/sqlserver.py
 
 test-slow:
-	@$(MAKE) --no-print-directory test TESTS="$(SLOW)"
+	@$(MAKE) --no-print-directory test TESTS="$(SLOW)" AT_ONCE=3
 
 test-engine:
 	@$(MAKE) --no-print-directory test TESTS="tests/dialects tests/lease tests/outbox tests/transport"
