@@ -83,7 +83,7 @@ class Archive:
         """The rows as Spark would read them; ``columns`` limits them to those that ``selects`` query."""
         from pyspark.sql.types import StructType
 
-        from pgqueue_admin.history.spark.readers import of_queue
+        from pgqueue_admin.history.spark.data_frames import of_queue
         from pgqueue_admin.history.spark.schemas import RAW
 
         schema = StructType([RAW[name] for name in columns or RAW.fieldNames()])

@@ -41,9 +41,9 @@ def handed(archive: Archive, select: str, file: Path) -> Any:
     from pyspark import cloudpickle
 
     from bench import history_handed
-    from pgqueue_admin.history.spark.readers import source_options
+    from pgqueue_admin.history.spark.data_frames import source_options
+    from pgqueue_admin.history.spark.queue_reader import QueuePartition, QueueReader
     from pgqueue_admin.history.spark.schemas import RAW
-    from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
 
     reader = QueueReader(source_options(for_looking(archive.dsn), []))
     history_handed.lay_out(reader.read(QueuePartition(select)), file)

@@ -59,7 +59,7 @@ def files(after: int) -> list[str]:
 
 
 def by_spark(archive: Archive, paths: list[str]) -> None:
-    from pgqueue_admin.history.spark.readers import of_files
+    from pgqueue_admin.history.spark.data_frames import of_files
     from pgqueue_admin.history.spark.transforms.rollups import rollups
 
     rollups(of_files(archive.driver._session(), [Path(path) for path in paths])).toArrow()

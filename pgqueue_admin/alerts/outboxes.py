@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pgqueue_admin.alerts.periodic_looks import PeriodicLook
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import durations
 from pgqueue_admin.formatting.numbers import format_int
@@ -51,7 +51,7 @@ class OutboxState:
     @property
     def alias(self) -> str:
         """The alias of a database that is only watched; empty: beside the queues."""
-        return aliases.alias_of(self.address)
+        return database_alias.alias_of(self.address)
 
     @property
     def name(self) -> str:
@@ -214,7 +214,9 @@ def _seen_first(of: OutboxDatabase, found: list[InDoubt], noting: bool) -> list[
 
 
 def _forget_others(of: OutboxDatabase, states: list[OutboxState]) -> None:
-    followed = {aliases.native(of.alias, each.address) for each in states if each.is_undated or each.figures.unread}
+    followed = {
+        database_alias.native(of.alias, each.address) for each in states if each.is_undated or each.figures.unread
+    }
     for table in outbox_first_seen.tables(of.key) - followed - {_IN_DOUBT}:
         outbox_first_seen.forget_all(of.key, table)
 

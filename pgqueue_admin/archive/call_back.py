@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pgqueue_admin.archive import crossings, dead_messages, held_row
 from pgqueue_admin.archive.messages import Outcome
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -66,7 +66,7 @@ def call_back(
     with connection.transaction():
         here, over = list[Any](), list[Any]()
         for row in sent_by_ids(connection, ids):
-            (over if aliases.alias_of(_target(row)) else here).append(row)
+            (over if database_alias.alias_of(_target(row)) else here).append(row)
         refused = _set_out(connection, over, who, operation, judge)
         away = {row.id for row in over} - refused.keys()
         outcomes = refused | take_back(connection, here, CallBackAct(who, operation=operation))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from weakref import WeakSet
 
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 
@@ -51,7 +51,7 @@ def why_held(row: Any) -> str:
 
 
 def on_its_way_into(target: Address) -> str:
-    return _on_its_way(aliases.alias_of(target))
+    return _on_its_way(database_alias.alias_of(target))
 
 
 def _on_its_way(alias: str, takes_in: bool = False) -> str:
@@ -113,8 +113,10 @@ def put_back(
     """In the caller's transaction: start a crossing per database for these archived messages. The session holds the
     locks of the crossings from before they are visible until ``all_let_go``."""
     made = []
-    for alias in sorted({aliases.alias_of(target) for target in rows}):
-        meant = [(row.id, target) for target in rows if aliases.alias_of(target) == alias for row in rows[target]]
+    for alias in sorted({database_alias.alias_of(target) for target in rows}):
+        meant = [
+            (row.id, target) for target in rows if database_alias.alias_of(target) == alias for row in rows[target]
+        ]
         about: dict[str, Any] = {
             "ids": [each for each, _ in meant],
             "schemas": [target.schema for _, target in meant],
@@ -131,8 +133,8 @@ def put_back(
 def take_back(connection: Connection, rows: Mapping[Address, Sequence[Any]], who: str, operation: int) -> None:
     """Likewise: start crossings that take a retry's messages out of queues of other databases. ``rows``: as
     ``call_back.sent_by_ids``."""
-    for alias in sorted({aliases.alias_of(target) for target in rows}):
-        meant = [(row, target) for target in rows if aliases.alias_of(target) == alias for row in rows[target]]
+    for alias in sorted({database_alias.alias_of(target) for target in rows}):
+        meant = [(row, target) for target in rows if database_alias.alias_of(target) == alias for row in rows[target]]
         about: dict[str, Any] = {
             "ids": [row.id for row, _ in meant],
             "schemas": [target.schema for _, target in meant],
@@ -151,7 +153,7 @@ def put_edited(connection: Connection, edited: Mapping[int, tuple[str, bytes | N
 
 def put_typed(connection: Connection, queue: Address, headers: str, body: bytes, who: str) -> int:
     """In the caller's transaction: start a crossing for a message that a person composed; its lock is held likewise."""
-    about = {"alias": aliases.alias_of(queue), "schema": queue.schema, "table": queue.table}
+    about = {"alias": database_alias.alias_of(queue), "schema": queue.schema, "table": queue.table}
     crossing: int = connection.value(_sql().put_typed(), {**about, "headers": headers, "body": body, "who": who})
     connection.value(_sql().hold(), {"id": crossing})
     return crossing
@@ -160,7 +162,7 @@ def put_typed(connection: Connection, queue: Address, headers: str, body: bytes,
 def move(connection: Connection, target: Address, rows: Mapping[UUID, int], who: str) -> int:
     """In the caller's transaction: start a crossing for rows, by their seq, that move to another queue of their
     database; its lock is held likewise. Only their ids are recorded here: the rows stay there."""
-    about = {"alias": aliases.alias_of(target), "schema": target.schema, "table": target.table, "who": who}
+    about = {"alias": database_alias.alias_of(target), "schema": target.schema, "table": target.table, "who": who}
     rows_of = {"row_ids": list(rows), "numbers": list(rows.values())}
     crossing: int = connection.value(_sql().move(), {**about, **rows_of})
     connection.value(_sql().hold(), {"id": crossing})

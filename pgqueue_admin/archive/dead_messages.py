@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from pgqueue_admin.archive import crossings, lease_retry, schema_columns
 from pgqueue_admin.archive.messages import EDIT_OF, RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
 from pgqueue_admin.archive.row_ids import row_ids
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -89,7 +89,7 @@ def retry(
         elsewhere = {row.id: found for row in held if (found := redirect(row))}
         outcomes = {row.id: _blocking_reason(row, state, elsewhere.get(row.id)) for row in held}
         meant = _by_target([row for row in held if outcomes[row.id] is None], elsewhere)
-        over = {target: meant.pop(target) for target in list(meant) if aliases.alias_of(target)}
+        over = {target: meant.pop(target) for target in list(meant) if database_alias.alias_of(target)}
         outcomes |= _refused_into(meant, judge(connection, meant.keys()))
         outcomes |= _refused_into(over, {target: asked.get(target, MOVED) for target in over})
         unchanged = _set_out(connection, over, elsewhere.keys(), who, operation, restores, edited)
@@ -117,7 +117,7 @@ def _asked_elsewhere(
     """Why queues of other databases that these messages seem to go to are not written to; empty: they are."""
     rows = connection.all(_sql().headed_for(), {"ids": list(ids), "state": state})
     goals = {found.target if (found := redirect(row)) else target_of(row) for row in rows}
-    targets = [goal for goal in goals if goal and aliases.alias_of(goal)]
+    targets = [goal for goal in goals if goal and database_alias.alias_of(goal)]
     refused = judge(connection, targets) if targets else {}
     return {target: refused.get(target, "") for target in targets}
 

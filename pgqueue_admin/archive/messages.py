@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pgqueue_admin.archive import search_condition
 from pgqueue_admin.archive.search_terms import AllOf, Lane, Node, Span, Term, reads_json, reads_text
-from pgqueue_admin.dialects import Address, aliases, visible_queues
+from pgqueue_admin.dialects import Address, database_alias, visible_queues
 from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.statements import Statement
 
@@ -290,7 +290,7 @@ def why_no_retry(row: Any, *, is_redirected: bool = False) -> str | None:
         return "It has no queue to go back to."
     if row.body_bytes is None:
         return "Its body is NULL: put back, it would wedge the queue."
-    if row.has_target or is_redirected or aliases.alias_of(Address(row.target_schema, row.target_table)):
+    if row.has_target or is_redirected or database_alias.alias_of(Address(row.target_schema, row.target_table)):
         return None  # for another database the target judge decides
     return f"Its queue is gone: there is no queue table {row.target_table!r} in schema {row.target_schema!r}."
 

@@ -1,4 +1,7 @@
-"""Reads configuration from environment variables, falling back to the embedded servers. An empty variable is unset."""
+"""Reads configuration from environment variables, falling back to the embedded servers.
+
+An empty variable is unset. A new variable is read in base_settings, by a parser from here.
+"""
 
 import hmac
 import os
@@ -15,7 +18,7 @@ import environ
 from django.core.mail.message import sanitize_address
 
 from pgqueue_admin.dialects import dialect_for
-from pgqueue_admin.dialects.aliases import ALIAS
+from pgqueue_admin.dialects.database_alias import ALIAS
 from pgqueue_admin.dialects.errors import DriverMissing, UrlUnreadable
 from pgqueue_admin.dialects.postgresql import search_paths
 from pgqueue_admin.dialects.postgresql.connect_options import (

@@ -96,7 +96,7 @@ class Dialect(Protocol):
         """The outbox table's address by the original's rule (outbox sheet 2). Raises AddressUnreadable if invalid."""
 
     def aliased(self, alias: str) -> "Dialect":
-        """This dialect for a database monitored beside the first (dialects.aliases); for the first, if empty."""
+        """This dialect for a database monitored beside the first (dialects.database_alias); for the first, if empty."""
 
     def native(self, address: Address) -> Address:
         """The address as the catalog has it, without alias. Raises AddressUnreadable if it is of another database."""

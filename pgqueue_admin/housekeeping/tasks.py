@@ -10,7 +10,7 @@ from pgqueue_admin.history import ledger
 from pgqueue_admin.history.anomalies import hourly_totals
 from pgqueue_admin.history.rollups import closed_periods, retention
 from pgqueue_admin.housekeeping import failure_groups, pruning, resume_operations
-from pgqueue_admin.lease import upkeep
+from pgqueue_admin.lease import expiry
 from pgqueue_admin.lease.schedules import runner
 from pgqueue_admin.models import database_clock, depth_history, samples
 from pgqueue_admin.models.queue_database import queue_database
@@ -98,7 +98,7 @@ def keep_leases() -> list[int]:
     """End or release lease messages with expired locks, notify again of unprocessed ones; return the number of each."""
     database = queue_database()
     with database.write_session() as connection:
-        return list(upkeep.keep(connection, database.dialect))
+        return list(expiry.end_and_renotify(connection, database.dialect))
 
 
 @shared_task

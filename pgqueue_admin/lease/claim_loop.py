@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import Outlook
-from pgqueue_admin.lease import upkeep
+from pgqueue_admin.lease import expiry
 from pgqueue_admin.lease.in_flight import LeasesInFlight
 from pgqueue_admin.lease.queue import LeaseQueue, Leases
 from pgqueue_admin.lease.settings import LeaseSettings
@@ -67,7 +67,7 @@ class ClaimLoop:
     def _look(self, leases: Leases) -> None:
         """End expired locks and check for messages to claim; a single statement if there are neither."""
         ahead = leases.outlook()
-        if ahead.can_expire and upkeep.expire(leases).released:
+        if ahead.can_expire and expiry.expire(leases).released:
             ahead = leases.outlook()
         self._more |= ahead.can_claim
         self._look_at = time.monotonic() + min(self._settings().look_every, _next_due(ahead))

@@ -13,11 +13,12 @@ from pgqueue_admin.lease.claim_loop import ClaimLoop
 from pgqueue_admin.lease.dead_loop import DeadLoop
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.lease.handlers import HandlerContext, LeaseHandlers
-from pgqueue_admin.lease.in_flight import LeasesInFlight, Renewal
+from pgqueue_admin.lease.in_flight import LeasesInFlight
 from pgqueue_admin.lease.lease_processor import LeaseProcessor
 from pgqueue_admin.lease.listener import Listener
 from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
+from pgqueue_admin.lease.renewal import Renewal
 from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.lease.slots import Slots
 from pgqueue_admin.osproc import ctrl_c

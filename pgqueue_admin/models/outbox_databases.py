@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseError, TableMissing
 from pgqueue_admin.models import queue_database
 from pgqueue_admin.models.queue_database import QueueDatabase
@@ -47,7 +47,7 @@ def elsewhere() -> list[OutboxDatabase]:
 
 def of_table(address: Address) -> OutboxDatabase | None:
     """The database of this table, by the alias in its schema; None: the queues' database, or unknown."""
-    alias = aliases.alias_of(address)
+    alias = database_alias.alias_of(address)
     return next((each for each in elsewhere() if alias and each.alias == alias and each.of), None)
 
 
@@ -56,7 +56,7 @@ def _is_new(of: QueueDatabase) -> bool:
 
 
 def _enlisted(alias: str, url: str) -> OutboxDatabase:
-    if not aliases.ALIAS.fullmatch(alias):
+    if not database_alias.ALIAS.fullmatch(alias):
         return OutboxDatabase(alias, None, "its name is no alias: a letter, then at most 29 letters, digits and _")
     try:
         of = queue_database.only_looked_into(url, alias)

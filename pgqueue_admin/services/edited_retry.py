@@ -8,7 +8,7 @@ from pgqueue_admin.archive import crossings, edited_retry
 from pgqueue_admin.archive.edited_retry import EditedMessage, EditedRetry
 from pgqueue_admin.archive.message_edit import MOST_BYTES
 from pgqueue_admin.archive.messages import Outcome, clean
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation
@@ -53,7 +53,7 @@ def retry_edited(
     who = name_of(person)
     about = {"who": who, "origin": origin, "reason": reason, **_kept(changes)}
     about |= {"verb": "edit", "noun": "message", "subject": queue[:400]}
-    if aliases.alias_of(target):
+    if database_alias.alias_of(target):
         with queue_database().write_session() as connection:
             return _cross(connection, archive_id, edited, target, about)
     went, lost = {"archive_id": archive_id, "queue": postgresql().canonical(target), "message_id": str(uuid4())}, None

@@ -6,7 +6,7 @@ from pgqueue_admin.archive import message_copy
 from pgqueue_admin.archive.errors import NoCopy
 from pgqueue_admin.archive.message_copy import ArchivedOne, NewMessage, Original
 from pgqueue_admin.archive.messages import clean
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
@@ -26,7 +26,7 @@ def copy(original: Original, target: Address, person: Any, origin: str, reason: 
     about: dict[str, Any] = {"who": name_of(person), "verb": "copy", "noun": "message"}
     about |= {"origin": origin, "reason": reason}
     subject, lost = queue_database().dialect.canonical(target)[:400], None
-    if aliases.alias_of(target):
+    if database_alias.alias_of(target):
         return _across(original, target, {**about, "subject": subject}, form)
     try:
         with queue_database().write_session() as connection:

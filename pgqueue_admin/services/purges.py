@@ -3,7 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.archive import purge
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import database_of
 from pgqueue_admin.services.operations import purge_chunk, purge_elsewhere
@@ -24,7 +24,11 @@ def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Opera
     try:
         with database_of(queue).read_session(queue) as connection:
             check_purge(connection, queue)
-            seen = purge_elsewhere.look(connection, queue) if aliases.alias_of(queue) else purge.look(connection, queue)
+            seen = (
+                purge_elsewhere.look(connection, queue)
+                if database_alias.alias_of(queue)
+                else purge.look(connection, queue)
+            )
     except OperationRefused as error:
         raise OperationRefused(f"{_NOTHING}. {error}") from None
     return freeze(KIND, WaitingIn(queue, seen), person, origin, reason)
@@ -33,6 +37,6 @@ def prepare(queue: Address, person: Any, origin: str, reason: str = "") -> Opera
 def left_since(connection: Connection, operation: Operation) -> int:
     """Count how many of the counted messages have left the queue. Raises DatabaseError."""
     (queue,) = parsed(operation.queues)
-    if aliases.alias_of(queue):
+    if database_alias.alias_of(queue):
         return max(0, operation.count - purge_elsewhere.left(queue, purge_chunk.counted(operation)))
     return max(0, operation.count - purge.left(connection, queue, purge_chunk.counted(operation)))

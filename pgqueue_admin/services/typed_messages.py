@@ -7,7 +7,7 @@ from pgqueue_admin.archive import crossings, foreign_code
 from pgqueue_admin.archive.held_row import others_code
 from pgqueue_admin.archive.message_edit import MOST_BYTES, is_locked
 from pgqueue_admin.archive.messages import clean
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Queue
@@ -55,7 +55,7 @@ def send(queue: Address, typed: TypedMessage, person: Any, origin: str, reason: 
         "reason": reason,
     }
     about |= {"subject": queue_database().dialect.canonical(queue)[:400], "after": after}
-    send = send_across if aliases.alias_of(queue) else _put
+    send = send_across if database_alias.alias_of(queue) else _put
     try:
         lost = send(queue, headers, _body(typed), about, form)
     except DatabaseError as error:
@@ -78,7 +78,7 @@ def blocking_reason(connection: Connection, queue: Address) -> str:
 
 
 def _refusal(connection: Connection, queue: Address) -> str:
-    if not aliases.alias_of(queue):
+    if not database_alias.alias_of(queue):
         return judge(connection, [queue])[queue].refusal_by_hand()
     with queue_database().read_session() as here:
         target = judge(here, [queue])[queue]

@@ -11,7 +11,7 @@ from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.periodic_looks import LeaseLockWatch
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.lease import LeaseQueue, upkeep
+from pgqueue_admin.lease import LeaseQueue, expiry
 from pgqueue_admin.models import Alert
 from pgqueue_admin.monitor import depth
 from tests.alerts.test_kinds import look
@@ -54,7 +54,7 @@ def test_expired_locks_warn_until_ended(session: Connection, queue: LeaseQueue) 
     (both,) = found()
     assert both.said.fact.startswith("2 expired locks not ended, the first over for 10")
     assert (both.subject, both.queue) == ('"messages"."message"', '"messages"."message"')
-    upkeep.keep(session, postgresql())
+    expiry.end_and_renotify(session, postgresql())
     assert found() == []
     queue.close()
 
@@ -68,7 +68,7 @@ def test_warning_opens_at_the_end_of_the_first_lock(session: Connection, queue: 
     assert (alert.severity, alert.count) == ("critical", 0)
     over = session.value("select lock_expires_at at time zone 'utc' from messages.message")
     assert alert.opened_at == over
-    assert upkeep.keep(session, postgresql()).archived == 1
+    assert expiry.end_and_renotify(session, postgresql()).archived == 1
     Alerter().run_once()
     alert.refresh_from_db()
     assert alert.resolved_at

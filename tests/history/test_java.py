@@ -156,7 +156,7 @@ MAKES = """An error occurred while calling o566.parquet.
 READS = """
 An exception was thrown from the Python worker:
 Traceback (most recent call last):
-  File "/history/spark/source.py", line 45, in read
+  File "/history/spark/queue_reader.py", line 45, in read
     adbc_driver_postgresql.connect(self.uri) as database,
 adbc_driver_manager.OperationalError: IO: [libpq] Failed to connect: Connection refused
 \tIs the server running on that host and accepting TCP/IP connections?

@@ -16,8 +16,8 @@ from django.conf import settings
 
 from pgqueue_admin.history.sources import read_sessions
 from pgqueue_admin.history.sources.read_sessions import ReadOverdue, for_looking
-from pgqueue_admin.history.spark.readers import source_options
-from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
+from pgqueue_admin.history.spark.data_frames import source_options
+from pgqueue_admin.history.spark.queue_reader import QueuePartition, QueueReader
 from tests.hostile import overloads
 from tests.pooler import Pooler
 from tests.waiting import until
@@ -26,9 +26,9 @@ Connect = Callable[[str], Any]
 LARGE = "create table public.large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
 READER = """
 import sys
-from pgqueue_admin.history.spark.readers import source_options
-from pgqueue_admin.history.spark.readers import source_options
-from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
+from pgqueue_admin.history.spark.data_frames import source_options
+from pgqueue_admin.history.spark.data_frames import source_options
+from pgqueue_admin.history.spark.queue_reader import QueuePartition, QueueReader
 reader = QueueReader(source_options(sys.argv[1], []))
 for batch in reader.read(QueuePartition("select body from public.large")):
     print(batch.num_rows, flush=True)

@@ -19,7 +19,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
+from pgqueue_admin.lease import Expired, LeaseQueue, expiry
 from tests.lease import dying_worker
 from tests.lease.tables import archived, waiting
 from tests.lease.worker_process import RETRIES
@@ -188,7 +188,7 @@ class World:
     def _keeps(self) -> None:
         while not self._over.wait(0.1):
             with suppress(DatabaseError), postgresql().connect(self.dsn) as session:
-                upkeep.keep(session, postgresql())
+                expiry.end_and_renotify(session, postgresql())
 
 
 def abandoned(queue: LeaseQueue, number: int, chance: random.Random) -> set[int]:

@@ -8,7 +8,7 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import cron_jobs, postgresql
-from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
+from pgqueue_admin.lease import Expired, LeaseQueue, expiry
 from pgqueue_admin.lease.schedules.runner import GRACE
 from tests.lease.tables import archived, let_expire, waiting
 
@@ -124,7 +124,7 @@ def test_a_minute_tells_a_thousand(
     (job,) = [each for each in cron_jobs.jobs(engine, postgresql(), GRACE) if each.name.endswith("notify again")]
     rounds: list[Callable[[], object]] = [
         queue.renotify,
-        lambda: upkeep.keep(engine, postgresql()),
+        lambda: expiry.end_and_renotify(engine, postgresql()),
         lambda: engine.run(job.command),
     ]
     listener = connect(engine_database)

@@ -10,7 +10,7 @@ from pgqueue_admin.config.celery import app
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.lease import LeaseQueue, upkeep
+from pgqueue_admin.lease import LeaseQueue, expiry
 from tests.lease.tables import archived, let_expire, waiting
 from tests.older_schema import set_back
 
@@ -30,7 +30,7 @@ def test_beat_does_it_each_minute_and_the_command_says_what_it_did(
     call_command("lease", "expire")
     assert capsys.readouterr().out == "1 archived as lock_expired, 1 released, 2 notified again.\n"
     assert tasks.keep_leases() == [0, 0, 2]
-    assert archived(engine, "message_id::int, handled_by") == [(ids[0], upkeep.BY)]
+    assert archived(engine, "message_id::int, handled_by") == [(ids[0], expiry.BY)]
     entry = app.conf.beat_schedule["end expired locks"]
     assert (entry["task"], entry["schedule"]) == ("pgqueue_admin.housekeeping.tasks.keep_leases", 60)
     queue.close()
@@ -42,7 +42,7 @@ def test_several_places_at_once(engine: Connection, engine_database: str, connec
     engine.run("update messages.message set lock_expires_at = lock_expires_at - interval '1 day'")
     sessions = [connect(engine_database) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda session: upkeep.keep(session, postgresql()), sessions))
+        done = list(pool.map(lambda session: expiry.end_and_renotify(session, postgresql()), sessions))
     assert sum(each.archived for each in done) == 2500
     assert sorted(int(row[0]) for row in archived(engine)) == ids[:2500]
     assert waiting(engine) == ids[2500:]
@@ -54,4 +54,4 @@ def test_where_there_is_no_lease_queue_of_ours_nothing_is_done(
 ) -> None:
     if version:
         set_back(engine, version)
-    assert upkeep.keep(engine if version else connect(database), postgresql()) == (0, 0, 0)
+    assert expiry.end_and_renotify(engine if version else connect(database), postgresql()) == (0, 0, 0)

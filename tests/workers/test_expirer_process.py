@@ -10,7 +10,7 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.lease import LeaseQueue, upkeep
+from pgqueue_admin.lease import LeaseQueue, expiry
 from pgqueue_admin.models import Process
 from pgqueue_admin.workers.processes import expirer_process
 from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess
@@ -80,7 +80,7 @@ def test_within_a_second_by_the_supervisors_child_while_beat_runs_as_well(
 def _as_beat_does(dsn: str, over: threading.Event) -> None:
     with postgresql().connect(dsn) as session:
         while not over.is_set():
-            upkeep.keep(session, postgresql())
+            expiry.end_and_renotify(session, postgresql())
             over.wait(0.05)
 
 
@@ -113,7 +113,7 @@ def test_an_empty_queue_is_asked_once_a_minute(
 ) -> None:
     now = [time.monotonic()]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    log = StatementsLog(server, look, upkeep.BY.removeprefix("pgqueue "))
+    log = StatementsLog(server, look, expiry.BY.removeprefix("pgqueue "))
     expiring.run_once()
     began = log.count(r"\S"), log.count("select")
     for _ in range(60):

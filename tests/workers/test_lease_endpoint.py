@@ -14,7 +14,7 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.lease import LeaseQueue, upkeep
+from pgqueue_admin.lease import LeaseQueue, expiry
 from pgqueue_admin.models import Endpoint, InFlightAtCrash, Process, crashing_messages
 from pgqueue_admin.services import endpoint_change, endpoints
 from tests.lease.tables import archived, waiting
@@ -186,7 +186,7 @@ def test_chaos_one_outcome_each(house: House, queue: LeaseQueue, look: Connectio
     def beats() -> None:
         with postgresql().connect(queues) as session:
             while not over.wait(0.1):
-                upkeep.keep(session, postgresql())
+                expiry.end_and_renotify(session, postgresql())
 
     beat = threading.Thread(target=beats)
     house.supervise(expirer=True)

@@ -18,7 +18,7 @@ from pgqueue_admin.console.outbox import forms, rows
 from pgqueue_admin.console.outbox.rows import WaitingRecord
 from pgqueue_admin.console.query_errors import QueryError
 from pgqueue_admin.console.responses import Way
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import caught_duplicates, outbox_databases
 from pgqueue_admin.monitor import in_doubt, outboxes
@@ -64,7 +64,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 def _read(work: Callable[[Connection], T], address: Address) -> tuple[T | None, QueryError | None]:
     """Call ``query_errors.read`` on the table's database; find nothing for an alias of no database."""
     elsewhere = outbox_databases.of_table(address)
-    if elsewhere is None and aliases.alias_of(address):
+    if elsewhere is None and database_alias.alias_of(address):
         return None, None
     return query_errors.read(work, address, database=elsewhere.of if elsewhere else None)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgqueue_admin.console import filter_syntax
-from pgqueue_admin.dialects import aliases
+from pgqueue_admin.dialects import database_alias
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.monitor.subscriptions import EVERYTHING, SubscriptionRow, SubscriptionTables
@@ -35,7 +35,7 @@ class SubscriptionEventRow:
     @property
     def elsewhere(self) -> str:
         """Alias of the other database that holds it and is only looked at; empty for the first database."""
-        return aliases.alias_of(self.of.table)
+        return database_alias.alias_of(self.of.table)
 
     @property
     def table(self) -> str:

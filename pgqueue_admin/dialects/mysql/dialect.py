@@ -5,7 +5,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pgqueue_admin.dialects import aliases
+from pgqueue_admin.dialects import database_alias
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.mysql import connect_options
 from pgqueue_admin.dialects.mysql.decision_store import MySQLDecisions
@@ -146,10 +146,10 @@ class AliasedMySQL(MySQL):
         self.alias = alias
 
     def native(self, address: Address) -> Address:
-        return aliases.native(self.alias, address)
+        return database_alias.native(self.alias, address)
 
     def address(self, schema: str, table: str) -> Address:
-        return aliases.named(self.alias, Address(schema, table))
+        return database_alias.named(self.alias, Address(schema, table))
 
     def _composed(self, text: str, identifiers: dict[str, Any]) -> Query:
         mine = {key: self.native(value) if isinstance(value, Address) else value for key, value in identifiers.items()}

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from psycopg import sql
 
-from pgqueue_admin.dialects import aliases
+from pgqueue_admin.dialects import database_alias
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import addressing, connect_options, pooler_check, session
@@ -205,13 +205,13 @@ class AliasedPostgreSQL(PostgreSQL):
         self.alias = alias
 
     def native(self, address: Address) -> Address:
-        return aliases.native(self.alias, address)
+        return database_alias.native(self.alias, address)
 
     def address(self, schema: str, table: str) -> Address:
-        return aliases.named(self.alias, Address(schema, table))
+        return database_alias.named(self.alias, Address(schema, table))
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
-        return aliases.named(self.alias, super().parse_address(text, default_schema))
+        return database_alias.named(self.alias, super().parse_address(text, default_schema))
 
     def queue_store(self, address: Address) -> PostgreSQLQueue:
         return postgresql().queue_store(self.native(address))

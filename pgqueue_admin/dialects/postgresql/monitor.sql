@@ -1,5 +1,5 @@
 -- name: tables
--- Candidates by their columns, in one catalog query; monitor.shapes judges which shape they have.
+-- Candidates by their columns, in one catalog query; monitor.table_classifier judges which shape they have.
 select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.columns, seq.seq_indexed, seq.seq_unique,
        exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
        sequence.relname as sequence, sequence.nspname as sequence_schema, sequence.seqmax as sequence_max,

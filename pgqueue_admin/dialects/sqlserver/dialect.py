@@ -5,7 +5,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pgqueue_admin.dialects import aliases
+from pgqueue_admin.dialects import database_alias
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.sqlserver import addressing, connect_options, driver
 from pgqueue_admin.dialects.sqlserver.addressing import Place
@@ -210,17 +210,17 @@ class AliasedSQLServer(SQLServer):
         self.alias = alias
 
     def native(self, address: Address) -> Address:
-        return aliases.native(self.alias, address)
+        return database_alias.native(self.alias, address)
 
     def address(self, schema: str, table: str) -> Address:
         """Raises AddressUnreadable for a name that an address cannot contain."""
         found = Address(schema, table)
         if table:  # else the address stands for a schema
             addressing.qualified(found)
-        return aliases.named(self.alias, found)
+        return database_alias.named(self.alias, found)
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
-        return aliases.named(self.alias, super().parse_address(text, default_schema))
+        return database_alias.named(self.alias, super().parse_address(text, default_schema))
 
     def queue_store(self, address: Address) -> SQLServerQueue:
         return _of_catalog(self.catalog).queue_store(self.native(address))

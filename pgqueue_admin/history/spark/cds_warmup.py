@@ -8,7 +8,7 @@ from typing import Any
 
 from pgqueue_admin.history.runtime import jvm_cds
 from pgqueue_admin.history.spark import session as starting
-from pgqueue_admin.history.spark.readers import of_files, of_queue
+from pgqueue_admin.history.spark.data_frames import of_files, of_queue
 from pgqueue_admin.history.spark.schemas import RAW
 from pgqueue_admin.history.spark.transforms.failures import failures
 from pgqueue_admin.history.spark.transforms.history import history, ordered

@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from pgqueue_admin.history.runtime import driver_environment, java, java_log, jvm_cds
-from pgqueue_admin.history.spark import cluster_check, source
+from pgqueue_admin.history.spark import cluster_check, queue_reader
 from pgqueue_admin.history.spark.transforms import rollups
 from pgqueue_admin.osproc import idle_cgroup
 
@@ -80,6 +80,6 @@ def _settings(scratch: Path, temporary: Path, jvm: str, memory: str) -> dict[str
 
 def carry_our_code(spark: SparkSession) -> None:
     """Executors have Python and Arrow, but not this package."""
-    for module in (source, rollups, cluster_check):
+    for module in (queue_reader, rollups, cluster_check):
         cloudpickle.register_pickle_by_value(module)
-    spark.dataSource.register(source.QueueHistory)
+    spark.dataSource.register(queue_reader.QueueHistory)

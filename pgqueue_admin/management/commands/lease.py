@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from pgqueue_admin.lease import upkeep
+from pgqueue_admin.lease import expiry
 from pgqueue_admin.management import act_command, lease_messages
 from pgqueue_admin.management.act_command import EXIT_CODES
 from pgqueue_admin.management.start_requirements import insist_on_own_sessions
@@ -48,7 +48,7 @@ class Command(BaseCommand):
     def _expire(self, verbosity: int) -> None:
         database = queue_database()
         with database.write_session() as connection:
-            done = upkeep.keep(connection, database.dialect)
+            done = expiry.end_and_renotify(connection, database.dialect)
         if verbosity:
             self.stdout.write(
                 f"{done.archived} archived as lock_expired, {done.released} released, {done.told} notified again."

@@ -6,7 +6,7 @@ from pgqueue_admin.archive import crossing_in, purge
 from pgqueue_admin.archive import crossings as rows
 from pgqueue_admin.archive.crossing_in import TakingIn
 from pgqueue_admin.archive.purge import CountedQueue
-from pgqueue_admin.dialects import Address, Connection, aliases
+from pgqueue_admin.dialects import Address, Connection, database_alias
 from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.crossing_store import TakenRow
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -20,7 +20,7 @@ from pgqueue_admin.services.operations.targets import parsed
 
 
 def is_there(operation: Operation) -> bool:
-    return any(map(aliases.alias_of, parsed(operation.queues)))
+    return any(map(database_alias.alias_of, parsed(operation.queues)))
 
 
 def look(there: Connection, queue: Address) -> CountedQueue:

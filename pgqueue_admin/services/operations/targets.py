@@ -11,7 +11,7 @@ from typing import Any
 
 from pgqueue_admin.archive import crossings, foreign_code
 from pgqueue_admin.archive.held_row import others_code
-from pgqueue_admin.dialects import Address, Connection, Dialect, aliases
+from pgqueue_admin.dialects import Address, Connection, Dialect, database_alias
 from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import Endpoint, queue_lookup
@@ -128,7 +128,9 @@ def not_given_back(connection: Connection, addresses: Iterable[Address]) -> Mapp
     """
     why: dict[Address, str] = {}
     for each in addresses:
-        if found := _give_back_refusal(connection, of_alias(aliases.alias_of(each)), aliases.alias_of(each)):
+        if found := _give_back_refusal(
+            connection, of_alias(database_alias.alias_of(each)), database_alias.alias_of(each)
+        ):
             why[each] = found
     return why
 

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.lease import claim_loop, dead_loop, upkeep
+from pgqueue_admin.lease import claim_loop, dead_loop, expiry
 from pgqueue_admin.lease.queue import LeaseQueue, Leases
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.queue_database import queue_database
@@ -50,7 +50,7 @@ class ExpirerProcess:
     def __init__(self) -> None:
         self._me, self._sole, self._is_sole = process_identity.mine(), SingletonLock(ROLE), False
         answer_seconds = settings.PGQUEUE["ANSWER_SECONDS"]
-        self._queue = LeaseQueue(queue_database().dsn, name=upkeep.BY, answer_seconds=answer_seconds)
+        self._queue = LeaseQueue(queue_database().dsn, name=expiry.BY, answer_seconds=answer_seconds)
         self._session = ReconnectingSession(self._queue.opening.short)
         self._look_at, self._ended, self._trouble, self._is_installed = 0.0, 0, "", False
         self._clock, self._rules = ScheduleClock(), RuleClock()
@@ -118,7 +118,7 @@ class ExpirerProcess:
             return WHILE_EMPTY
         ahead = leases.outlook()
         if ahead.can_expire:
-            self._ended += sum(upkeep.expire(leases, time.monotonic() + AT_MOST))
+            self._ended += sum(expiry.expire(leases, time.monotonic() + AT_MOST))
         if ahead.is_empty:
             return WHILE_EMPTY
         return WHILE_LOCKED if ahead.expire_in is None else max(0.0, min(WHILE_LOCKED, ahead.expire_in))

@@ -16,8 +16,8 @@ from pgqueue_admin.history.runtime.cancellation import cancelled_with
 from pgqueue_admin.history.sources.read_sessions import ReadOverdue
 from pgqueue_admin.history.sources.size_limits import body_most
 from pgqueue_admin.history.sources.tables import SNAPSHOTS
+from pgqueue_admin.history.spark.data_frames import of_files, of_queue
 from pgqueue_admin.history.spark.jobs.aggregation import figures
-from pgqueue_admin.history.spark.readers import of_files, of_queue
 from pgqueue_admin.history.spark.schemas import REJECTED as REJECTED_ROWS
 from pgqueue_admin.history.spark.transforms.history import history, ordered, reasons, rejected
 from pgqueue_admin.history.spark.transforms.parse_headers import parsed

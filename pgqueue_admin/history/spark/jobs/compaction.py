@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pgqueue_admin.history.runtime.cancellation import cancelled_with
+from pgqueue_admin.history.spark.data_frames import of_files
 from pgqueue_admin.history.spark.jobs.batch import PlanMismatch
-from pgqueue_admin.history.spark.readers import of_files
 from pgqueue_admin.history.spark.transforms.history import ordered
 from pgqueue_admin.history.storage import compactions
 from pgqueue_admin.history.storage.compactions import DueCompaction

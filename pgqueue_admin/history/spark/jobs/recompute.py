@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from pgqueue_admin.history.ledger import Superseded
 from pgqueue_admin.history.plan import planning, recompute_requests
 from pgqueue_admin.history.runtime.cancellation import cancelled_with
+from pgqueue_admin.history.spark.data_frames import of_files
 from pgqueue_admin.history.spark.jobs.aggregation import figures
-from pgqueue_admin.history.spark.readers import of_files
 from pgqueue_admin.history.spark.transforms.columns import told_of_old
 from pgqueue_admin.models import DataFile, RecomputeRequest
 

@@ -19,7 +19,7 @@ class UpkeepDone(NamedTuple):
     told: int
 
 
-def keep(session: Connection, dialect: Dialect, seconds: float = SECONDS) -> UpkeepDone:
+def end_and_renotify(session: Connection, dialect: Dialect, seconds: float = SECONDS) -> UpkeepDone:
     """End expired locks for a limited time, and NOTIFY again; no effect without our lease queue."""
     store = dialect.leases
     if store is None or not store.is_installed(session):
