@@ -104,8 +104,7 @@ STEPS = [
         "postgresql pg_cron",
         'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
     ),
-    # MariaDB's tests and an installation each leave a third of two processors' time to the other.
-    pytest("mariadb", f'-m "mariadb and not chaos" -n 2 --dist loadgroup {ON_MARIADB}', "mariadb", runs="beside"),
+    pytest("mariadb", f'-m "mariadb and not chaos" -n 2 --dist loadgroup {ON_MARIADB}', "mariadb"),
     pytest("fresh", "-m fresh tests/installation"),
     Step("image", "scripts/image.sh", "buildah", runs="asked"),
     pytest("chaos", f"-m chaos {MANY} {KILLING}", "mariadb", runs="alone"),
