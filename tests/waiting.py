@@ -13,16 +13,16 @@ PATIENCE = float(os.environ.get("PGQUEUE_TEST_PATIENCE", "60"))  # seconds: a bu
 NOISE = 3  # two busy cores take up to so many times the promised time
 
 
-def until(condition: Callable[[], T | None], seconds: float = PATIENCE, what: str = "") -> T:
+def until(condition: Callable[[], T | None], seconds: float = PATIENCE, what: str = "", every: float = 0.02) -> T:
     """Return the first true result of ``condition``. Raise AssertionError with ``what`` if there is none in time.
 
-    ``seconds`` extends the limit beyond PATIENCE; it never shortens it.
+    ``seconds`` extends the limit beyond PATIENCE; it never shortens it. ``every``: seconds between two checks.
     """
     deadline = time.monotonic() + max(seconds, PATIENCE)
     pause = threading.Event()  # never set: its wait yields the processor between two checks
     while not (answer := condition()):
         assert time.monotonic() < deadline, f"not within {max(seconds, PATIENCE)} s: {what or condition}"
-        pause.wait(0.02)
+        pause.wait(every)
     return answer
 
 
