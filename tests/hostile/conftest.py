@@ -1,12 +1,13 @@
 """The hostile world: made once in a run, copied for each module."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from pgqueue_admin.history.storage import message_lookup
 from tests.databases import Databases
-from tests.hostile import prestarted
+from tests.fork_server import ForkServer
 from tests.hostile.hostile_site import World, copied
 from tests.hostile.hostile_site import made as making
 
@@ -18,15 +19,15 @@ def made(databases: Databases) -> Iterator[World]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def forks() -> Iterator[prestarted.Interpreter]:
-    """Each page about finished messages runs the program that scans their files: in a fork, not started anew.
+def fork_server() -> Iterator[ForkServer]:
+    """Pages of finished messages run the program that scans their files in a fork; it is not started anew.
 
-    Elsewhere (tests/history, tests/console) it is started as by the product; test_prestarted compares the two.
+    Tests of history and of console start it as the product does; test_fork_server compares the two.
     """
-    arrow = ("pyarrow.compute", "pyarrow.parquet", "pandas")  # which Arrow imports by itself at the first array
-    with prestarted.interpreter(*arrow) as interpreter, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(message_lookup, "subprocess", interpreter)
-        yield interpreter
+    server = ForkServer("pyarrow.compute", "pyarrow.parquet", "pandas")  # Arrow imports pandas at its first array
+    with closing(server), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(message_lookup, "subprocess", server)
+        yield server
 
 
 @pytest.fixture(scope="module")

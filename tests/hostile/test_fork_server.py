@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from pgqueue_admin.history.storage import message_lookup
+from tests.fork_server import ROOT, ForkServer
 from tests.history.files import SCHEMA, TEN, message
-from tests.hostile import prestarted
 from tests.hostile.payloads import BODIES, MARKUP, TURNED, headers
 
 SCAN = "pgqueue_admin.history.storage.parquet_scan"
@@ -28,16 +29,22 @@ def question(tmp_path: Path) -> str:
     return json.dumps(asked | stretch)
 
 
-def test_a_fork_answers_as_a_program_that_is_started(question: str, forks: prestarted.Interpreter) -> None:
+def test_a_fork_answers_as_a_program_that_is_started(question: str, fork_server: ForkServer) -> None:
     absent = json.dumps({**json.loads(question), "paths": ["/not/there"]})
-    assert vars(message_lookup)["subprocess"] is forks
+    assert vars(message_lookup)["subprocess"] is fork_server
     told = []
     for asked in (question, absent, "no JSON"):
         ways = [
-            run([sys.executable, "-m", SCAN, "messages"], input=asked, capture_output=True, text=True, timeout=20,
-                cwd=prestarted.ROOT)
-            for run in (subprocess.run, forks.run)
-        ]  # fmt: skip
+            run(
+                [sys.executable, "-m", SCAN, "messages"],
+                input=asked,
+                capture_output=True,
+                text=True,
+                timeout=20,
+                cwd=ROOT,
+            )
+            for run in (subprocess.run, fork_server.run)
+        ]
         started, forked = [(each.returncode, each.stdout, each.stderr.splitlines()[-1:]) for each in ways]
         assert started == forked
         told.append(started)
@@ -46,7 +53,6 @@ def test_a_fork_answers_as_a_program_that_is_started(question: str, forks: prest
 
 
 def test_a_fork_that_does_not_end_is_ended() -> None:
-    with prestarted.interpreter() as interpreter:
-        command = [sys.executable, "-m", "http.server", "0"]
-        done = interpreter.run(command, input="", capture_output=True, text=True, timeout=1, cwd=prestarted.ROOT)
-    assert done.returncode < 0
+    command = [sys.executable, "-m", "http.server", "0"]
+    with closing(ForkServer()) as server, pytest.raises(subprocess.TimeoutExpired):
+        server.run(command, timeout=1)
