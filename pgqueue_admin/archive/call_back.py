@@ -85,10 +85,8 @@ def _set_out(connection: Connection, rows: Sequence[Any], who: str, operation: i
     if not rows:
         return {}
     by_target = _by_target(rows)
-    blocking_reason = judge(connection, by_target.keys())
-    outcomes = {
-        row.id: Outcome(row.id, "failed", why) for each, why in blocking_reason.items() for row in by_target[each]
-    }
+    reasons = judge(connection, by_target.keys())
+    outcomes = {row.id: Outcome(row.id, "failed", why) for each, why in reasons.items() for row in by_target[each]}
     held = dead_messages.hold(connection, [row.id for row in rows if row.id not in outcomes])
     outcomes |= {row.id: found for row in held if (found := dead_messages.refused(row, "retried"))}
     going = {row.id for row in held if row.id not in outcomes}

@@ -144,11 +144,11 @@ def _set_out(
     return unchanged
 
 
-def _refused_into(meant: dict[Address, list[Any]], blocking_reason: Mapping[Address, str]) -> dict[int, Outcome]:
-    """Remove refused targets from ``meant`` and fail their messages. ``blocking_reason`` empty: not refused."""
-    refused = [target for target in meant if blocking_reason.get(target)]
+def _refused_into(meant: dict[Address, list[Any]], blocking_reasons: Mapping[Address, str]) -> dict[int, Outcome]:
+    """Remove refused targets from ``meant`` and fail their messages. ``blocking_reasons`` empty: not refused."""
+    refused = [target for target in meant if blocking_reasons.get(target)]
     return {
-        row.id: Outcome(row.id, "failed", blocking_reason[target]) for target in refused for row in meant.pop(target)
+        row.id: Outcome(row.id, "failed", blocking_reasons[target]) for target in refused for row in meant.pop(target)
     }
 
 

@@ -130,13 +130,13 @@ def acknowledgements(request: HttpRequest) -> HttpResponse:
         responses.refused(request, f"Nothing was changed. {why}.")
         return responses.back(request)
     act = acknowledging.withdraw if withdraws else acknowledging.acknowledge
-    blocking_reason = {int(number): act(int(number), request.user, "console") for number in named.split(",")}
-    if done := [number for number, why in blocking_reason.items() if not why]:
+    refusals = {int(number): act(int(number), request.user, "console") for number in named.split(",")}
+    if done := [number for number, why in refusals.items() if not why]:
         said = "Put back among the open warnings." if withdraws else alerts.acknowledged_all(done)
         fields = {"alerts": ",".join(map(str, done)), **({} if withdraws else {"withdraw": "yes"})}
         word = "Acknowledge again" if withdraws else "Undo"
         responses.done(request, said, Way(word, reverse("alert_acknowledgements"), fields))
-    for why in dict.fromkeys(filter(None, blocking_reason.values())):
+    for why in dict.fromkeys(filter(None, refusals.values())):
         responses.refused(request, why)
     return responses.back(request)
 
