@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.engine_queues import Queues
 from bench.table import Row, row
+from pgqueue_admin.workers.supervisor.managed_process import ENGINE_SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
 MESSAGES = 1_000_000 if os.environ.get("LONG") else 3 * int(os.environ.get("MESSAGES", 20_000))
@@ -29,7 +30,7 @@ def memory(queues: Queues) -> list[Row]:
             manage(*words, environment=environment).wait()
         queues.empty()
         queues.fill("Engine", MESSAGES)
-        child = manage("worker", "Engine", environment=environment)
+        child = started_as_by_the_supervisor(environment)
         try:
             early = megabytes_when(queues, child.pid, MESSAGES * 4 // 5)
             late = megabytes_when(queues, child.pid, 0)
@@ -44,6 +45,13 @@ def memory(queues: Queues) -> list[Row]:
 
 def manage(*words: str, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "manage.py", *words], cwd=ROOT, env=environment, stdout=sys.stderr)
+
+
+def started_as_by_the_supervisor(environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """With its settings: without Celery's apps, admin and pages, which ``manage.py worker`` by hand loads."""
+    command = [sys.executable, "-m", "pgqueue_admin.workers.processes.child_bootstrap", "worker", "Engine"]
+    environment = {**environment, "DJANGO_SETTINGS_MODULE": ENGINE_SETTINGS}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=sys.stderr)
 
 
 def megabytes_when(queues: Queues, pid: int, left: int) -> float:
